@@ -1,0 +1,163 @@
+"""A model: what each layer keeps in the cache, and which tensors it is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+AttentionKind = Literal["full_attention", "sliding_window", "chunked_local", "cross_attention"]
+StateKind = Literal["mamba1", "mamba2", "gated_delta_net", "kda", "short_conv", "linear_attention"]
+Sharding = Literal["replicated", "column", "row", "kv_heads", "vocab", "expert"]
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionSpec:
+    """Key/value cache of one attention layer, before tensor parallelism.
+
+    `window` is the sliding window or the chunk in tokens (None for full attention).
+    """
+
+    kind: AttentionKind
+    num_kv_heads: int
+    head_size: int
+    head_size_v: int
+    window: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MlaSpec:
+    """Latent cache of one MLA layer: one vector a token, the same on every tensor-parallel rank.
+
+    `index_head_dim` is set for sparse MLA (DeepSeek-V3.2, GLM-5): a second cache for the indexer,
+    present when the layer has an indexer of its own.
+    """
+
+    kv_lora_rank: int
+    qk_rope_head_dim: int
+    index_head_dim: int | None = None
+    sparse: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StateSpec:
+    """State of one recurrent layer: its size does not depend on the length of a request.
+
+    Sizes are Hugging Face's, before tensor parallelism: key/value heads and dims for
+    gated delta net and KDA; heads, head_dim, state size and groups for Mamba-2.
+    `ssm_dtype` is the dtype the config asks for, None where it is the model's.
+    """
+
+    kind: StateKind
+    conv_kernel: int
+    num_value_heads: int
+    value_head_dim: int
+    num_key_heads: int
+    key_head_dim: int
+    num_groups: int = 1
+    conv_dim: int | None = None
+    ssm_dtype: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PackedSpec:
+    """Caches of one DeepSeek-V4 layer, whose mixed pages vLLM packs into one block.
+
+    `compress_ratio` is 0 for a layer with only its window, else tokens per compressed state.
+    """
+
+    compress_ratio: int
+    window: int
+    head_size: int
+    index_head_dim: int | None = None
+
+
+CacheSpec = AttentionSpec | MlaSpec | StateSpec | PackedSpec
+
+
+@dataclass(frozen=True, slots=True)
+class LayerSpec:
+    """One decoder layer; `cache` is None where it has none or shares another layer's."""
+
+    cache: CacheSpec | None
+
+
+@dataclass(frozen=True, slots=True)
+class TensorGroup:
+    """`count` equal tensors of shape [out_features, in_features] in one place of the model.
+
+    name          Hugging Face's module path without indices, e.g. `self_attn.q_proj`.
+    module        class that quantisation configs select by: attn, mlp, expert, shared, router,
+                  embed, lm_head, norm, ssm, conv, vision, audio, mtp ...
+    layer         decoder layer the tensors belong to; -1 before the first (embeddings, towers),
+                  -2 after the last (final norm, lm_head).
+    sharding      how tensor parallelism splits it (`expert`: over all cards of an engine).
+    shard_units   heads or groups that cannot be split further (0: any size can).
+    quantizable   True for the linear layers that quantisation may touch.
+    part          model, mtp, vision or audio: parts that vLLM may leave out.
+    """
+
+    name: str
+    module: str
+    layer: int
+    out_features: int
+    in_features: int
+    count: int = 1
+    sharding: Sharding = "replicated"
+    shard_units: int = 0
+    quantizable: bool = False
+    part: str = "model"
+    dtype: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LengthSpec:
+    """What `--max-model-len` is derived from when it is absent.
+
+    `keys` are the length keys present in the text config with their values; `rope_type`,
+    `rope_factor` and `original_max_position_embeddings` come from its rope block.
+    """
+
+    keys: tuple[tuple[str, int], ...]
+    rope_type: str | None = None
+    rope_factor: float | None = None
+    original_max_position_embeddings: int | None = None
+    model_type: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelSpec:
+    """A model as read from its config. Compared by identity, so that caches can key on it.
+
+    Sizes in elements; `dtype` is the dtype of unquantised tensors. `num_experts` is 0 for dense
+    models. `multimodal` is True when vLLM would profile an encoder at start.
+    """
+
+    architecture: str
+    model_type: str
+    layers: tuple[LayerSpec, ...]
+    tensors: tuple[TensorGroup, ...]
+    length: LengthSpec
+    dtype: str
+    hidden_size: int
+    intermediate_size: int
+    vocab_size: int
+    num_attention_heads: int
+    num_key_value_heads: int
+    head_dim: int
+    tie_word_embeddings: bool
+    num_experts: int = 0
+    num_experts_per_tok: int = 0
+    moe_intermediate_size: int = 0
+    has_sinks: bool = False
+    mm_prefix: bool = False
+    multimodal: bool = False
+    mtp_layers: tuple[LayerSpec, ...] = ()
+    hidden_act: str = "silu"
+    qk_nope_head_dim: int = 0
+    v_head_dim: int = 0
+    rotary_bytes: int = 0
+
+    @property
+    def num_hidden_layers(self) -> int:
+        """Decoder layers, drafts not counted."""
+        return len(self.layers)
