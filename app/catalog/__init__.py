@@ -1,0 +1,1 @@
+"""Models, checkpoints, cards, servers, releases and vendors, read from data/ and checked."""

@@ -1,0 +1,1 @@
+"""Quote requests: the only room that holds personal data."""

@@ -1,0 +1,1 @@
+"""Pasted start logs and metrics pages, turned into observations."""

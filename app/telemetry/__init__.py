@@ -1,0 +1,1 @@
+"""Logs and metrics about the service, never about a person."""

@@ -1,0 +1,1 @@
+"""Named tasks behind make."""

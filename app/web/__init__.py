@@ -1,0 +1,1 @@
+"""Pages, fragments and the JSON API: the only room that knows HTTP."""

@@ -1,0 +1,1 @@
+"""Answers, questions, their order and the permalink; no HTML."""
