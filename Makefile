@@ -1,0 +1,124 @@
+# `make serve` and `make test` need nothing but python3 with venv, and make. `make help` lists the rest.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+PYTHON ?= python3
+HOST ?= 127.0.0.1
+PORT ?= 8000
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
+PYTEST := $(BIN)/python -m pytest
+MO := app/i18n/de/LC_MESSAGES/messages.mo
+COMPILE := $(BIN)/uv pip compile pyproject.toml --extra postgres --universal --generate-hashes \
+	--no-header --quiet --python-version 3.11
+
+.PHONY: help
+help: ## List the targets
+	@grep -hE '^[a-z.-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+# --- environments ---------------------------------------------------------------------------------
+# One environment: `serve` fills it from the run-time lock, `test` adds the rest. Both locks agree on
+# every version, so neither undoes the other. A stamp tells which lock was installed.
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed; this is $$($(PYTHON) --version). Try: make PYTHON=python3.12 …"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) \
+		|| { rm -rf $(VENV); echo "python3 cannot make an environment. On Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
+
+$(VENV)/run.stamp: requirements.lock | $(BIN)/python
+	@echo "Installing what the service needs (about half a minute) …"
+	@$(PIP_INSTALL) -r requirements.lock
+	@touch $@
+
+$(VENV)/dev.stamp: requirements.lock requirements-dev.lock | $(BIN)/python
+	@echo "Installing what the tests need (about a minute) …"
+	@$(PIP_INSTALL) -r requirements-dev.lock
+	@touch $@ $(VENV)/run.stamp
+
+$(MO): app/i18n/de/LC_MESSAGES/messages.po | $(VENV)/run.stamp
+	@$(BIN)/python -m app.tools.translations compile
+
+.PHONY: .venv
+.venv: $(VENV)/dev.stamp $(MO) ## Make the environment for development
+
+.PHONY: chromium
+chromium:
+	@if [ ! -x /usr/bin/chromium ] && [ -z "$${SIZING_TEST_CHROMIUM:-}" ]; then \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo "Installing Chromium for the browser tests …"; \
+			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
+		else \
+			echo "The browser tests need Chromium: sudo apt-get install chromium (or set SIZING_TEST_CHROMIUM to its path)"; exit 1; \
+		fi; \
+	fi
+
+# --- run ------------------------------------------------------------------------------------------
+
+.PHONY: serve
+serve: $(VENV)/run.stamp $(MO) ## Start the wizard on http://127.0.0.1:8000 (PORT=… for another port)
+	@echo "The wizard is at http://$(HOST):$(PORT)/ (stop it with Ctrl+C)"
+	@exec $(BIN)/python -m uvicorn --factory app.main:create_app --host $(HOST) --port $(PORT) --no-access-log
+
+# --- check ----------------------------------------------------------------------------------------
+
+.PHONY: lint types imports translation-gate
+lint: $(VENV)/dev.stamp
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
+	@$(BIN)/djlint templates --lint --quiet
+	@$(BIN)/hadolint Dockerfile
+types: $(VENV)/dev.stamp
+	@$(BIN)/mypy
+imports: $(VENV)/dev.stamp
+	@$(BIN)/lint-imports --no-cache
+translation-gate: $(VENV)/dev.stamp
+	@$(BIN)/python -m app.tools.translations check
+
+.PHONY: static-checks
+static-checks: lint types imports translation-gate
+
+.PHONY: check
+check: static-checks $(MO) ## Everything fast: lint, types, import rules, translations, quick tests (< 60 s)
+	@$(PYTEST) -q -m "not browser and not slow and not deep" -n 2
+
+.PHONY: test
+test: chromium static-checks $(MO) ## Everything a change must pass, browser tests included (< 12 min)
+	@$(PYTEST) -q -m "not browser and not deep" -n 2
+	@$(PYTEST) -q -m "browser and not deep"
+
+.PHONY: test-deep
+test-deep: chromium static-checks $(MO) ## The long runs: large property counts, mutation tests, coverage
+	@HYPOTHESIS_PROFILE=deep $(BIN)/coverage run -m pytest -q -m "not browser"
+	@$(BIN)/coverage combine --quiet && $(BIN)/coverage report --fail-under=95
+	@$(BIN)/coverage report --include='app/core/*' --fail-under=100
+	@$(PYTEST) -q -m "browser"
+	@$(BIN)/mutmut run && $(BIN)/mutmut results
+
+# --- change ---------------------------------------------------------------------------------------
+
+.PHONY: format
+format: $(VENV)/dev.stamp ## Format Python, sort imports
+	@$(BIN)/ruff check --quiet --fix . || true
+	@$(BIN)/ruff format --quiet .
+
+.PHONY: translations
+translations: $(VENV)/dev.stamp ## Carry new texts of the templates into messages.po, and compile
+	@$(BIN)/python -m app.tools.translations update
+	@$(BIN)/python -m app.tools.translations check
+
+.PHONY: readme
+readme: $(VENV)/dev.stamp ## Write the settings table of README.md from app/settings.py
+	@$(BIN)/python -m app.tools.readme
+
+.PHONY: lock
+lock: $(VENV)/dev.stamp ## Resolve both locks anew (UPGRADE=--upgrade for newer versions)
+	@$(COMPILE) $(UPGRADE) -o requirements.lock
+	@$(COMPILE) $(UPGRADE) --group dev -c requirements.lock -o requirements-dev.lock
+
+.PHONY: clean
+clean: ## Remove the environment and all caches
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis mutants $(MO)

@@ -1,0 +1,68 @@
+"""Wiring: settings, middleware in their order, routes. No logic."""
+
+from pathlib import Path
+from typing import Final
+
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+
+from app.settings import Settings
+from app.telemetry.logging import configure
+from app.telemetry.metrics import Metrics
+from app.web import errors
+from app.web.assets import MOUNT, Assets
+from app.web.observe import Observe
+from app.web.render import Renderer
+from app.web.routes import entrance, health
+from app.web.security import CrossSiteGuard, SecurityHeaders, SizeLimits
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+ROUTERS: Final = (
+    entrance.router,
+    health.router,
+)
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """Return the application; `uvicorn --factory app.main:create_app` starts it.
+
+    Args:
+        settings: defaults to the SIZING_ environment variables.
+    """
+    settings = settings or Settings()
+    configure(production=settings.production, level=settings.log_level)
+    metrics = Metrics()
+    refuse = errors.error_response
+    app = FastAPI(
+        title="vLLM sizing",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+        telemetry={"tracing": False},
+        # the first sees the request first and the answer last
+        middleware=[
+            Middleware(SecurityHeaders, frame_ancestors=settings.frame_ancestors),
+            Middleware(
+                Observe, metrics=metrics, refuse=refuse, production=settings.production
+            ),
+            Middleware(SizeLimits, refuse=refuse),
+            Middleware(CrossSiteGuard, base_url=settings.base_url, refuse=refuse),
+            Middleware(GZipMiddleware, minimum_size=500, compresslevel=6),
+        ],
+    )
+    assets = Assets(ROOT / "static", watch=not settings.production)
+    app.state.settings = settings
+    app.state.metrics = metrics
+    app.state.renderer = Renderer(
+        templates=ROOT / "templates",
+        translations=ROOT / "app" / "i18n",
+        assets=assets,
+        url_path_for=app.url_path_for,
+        reload=not settings.production,
+    )
+    errors.install(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    app.mount(MOUNT, assets, name="static")
+    return app
