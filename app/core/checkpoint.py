@@ -11,9 +11,11 @@ class Quantization:
 
     `method` is vLLM's quantisation name (`fp8`, `modelopt`, `modelopt_fp4`, `compressed-tensors`,
     `awq`, `gptq`, `mxfp4` ...), None for an unquantised checkpoint. `schemes` maps a module class of
-    TensorGroup.module (`attn`, `mlp`, `expert`, `shared`, `lm_head` ...) to a storage scheme
-    known to `weights.py`; classes absent from it stay in the model's dtype. `by_name` overrides single
-    tensor names (`self_attn.o_proj`), which wins over the class.
+    TensorGroup.module (`attn`, `mlp`, `expert`, `shared`, `ssm`, `lm_head` ...) or a part (`mtp`,
+    `vision`) to a scheme of `storage_schemes.STORAGE_SCHEMES`; what is absent stays in the model's
+    dtype, and so does everything that is not quantizable. A part wins over a class. `by_name` overrides single tensor names
+    (`self_attn.o_proj`, or `12.self_attn.o_proj` for one layer), which win over both; the scheme
+    `none` there means the model's dtype.
     """
 
     method: str | None = None

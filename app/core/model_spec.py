@@ -7,7 +7,12 @@ from typing import Literal
 
 AttentionKind = Literal["full_attention", "sliding_window", "chunked_local", "cross_attention"]
 StateKind = Literal["mamba1", "mamba2", "gated_delta_net", "kda", "short_conv", "linear_attention"]
-Sharding = Literal["replicated", "column", "row", "kv_heads", "vocab", "expert"]
+Sharding = Literal[
+    "replicated", "column", "row", "kv_heads", "vocab", "expert", "expert_column", "expert_row"
+]
+EVERY_STAGE = -3
+FIRST_STAGE = -1
+LAST_STAGE = -2
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +92,29 @@ class TensorGroup:
 
     name          Hugging Face's module path without indices, e.g. `self_attn.q_proj`.
     module        class that quantisation configs select by: attn, mlp, expert, shared, router,
-                  embed, lm_head, norm, ssm, conv, vision, audio, mtp ...
-    layer         decoder layer the tensors belong to; -1 before the first (embeddings, towers),
-                  -2 after the last (final norm, lm_head).
-    sharding      how tensor parallelism splits it (`expert`: over all cards of an engine).
+                  embed, lm_head, norm, ssm, conv, vision, audio, mtp, buffer.
+    layer         decoder layer the tensors belong to; FIRST_STAGE before the first (embeddings),
+                  LAST_STAGE after the last (final norm, lm_head, drafts), EVERY_STAGE for what
+                  each pipeline stage holds (rotary caches, towers).
+    sharding      how tensor parallelism splits it:
+                  column      rows of the matrix (out_features)
+                  row         columns of the matrix (in_features)
+                  kv_heads    out_features in `shard_units` heads, at least one a rank (replicated)
+                  vocab       out_features padded to 64, then split
+                  expert      whole matrices over the cards of expert parallelism, else replicated
+                  expert_column, expert_row
+                              one expert's out_features or in_features over all cards of an
+                              engine; with expert parallelism whole experts instead
     shard_units   heads or groups that cannot be split further (0: any size can).
     quantizable   True for the linear layers that quantisation may touch.
-    part          model, mtp, vision or audio: parts that vLLM may leave out.
+    part          what has to be switched on for it to be loaded:
+                  model       always
+                  mtp         a draft of the checkpoint's own; with speculative decoding only
+                  mtp_shared  in the files with the draft, at run time the target's tensor
+                  vision, audio
+                              towers; unless `--language-model-only`
+                  runtime     allocated by vLLM, in no file (rotary caches)
+    dtype         None for the model's own, else `float32`, `bfloat16` or `uint8`.
     """
 
     name: str

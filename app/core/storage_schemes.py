@@ -1,0 +1,162 @@
+"""Storage schemes: how many bytes a matrix takes, in the files and in vLLM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from app.core.units import ceil_div
+
+DTYPE_BYTES = {"bfloat16": 2, "float16": 2, "float32": 4, "uint8": 1, "float8_e4m3fn": 1}
+UNQUANTIZED = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class StorageScheme:
+    """How one linear layer [out_features, in_features] is stored.
+
+    weight_bits          bits of one element
+    block_rows           output rows that share a scale; 0: all of them
+    block_columns        input columns that share a scale; 0: all of them
+    scale_bytes          bytes of one scale in the files; 0: no scale of this kind
+    loaded_scale_bytes   bytes of one scale as vLLM's parameter
+    zero_point_bits      bits of the zero point beside each scale
+    matrix_bytes         scalars of one matrix (global and input scales, packed shape)
+    input_index_bytes    bytes kept for each input column (GPTQ's g_idx)
+    source               where the layout is described
+    """
+
+    weight_bits: int
+    source: str
+    block_rows: int = 1
+    block_columns: int = 0
+    scale_bytes: int = 0
+    loaded_scale_bytes: int = 0
+    zero_point_bits: int = 0
+    matrix_bytes: int = 0
+    input_index_bytes: int = 0
+
+    def stored_bytes(self, out_features: int, in_features: int) -> int:
+        """Bytes of one matrix in the checkpoint's files, headers not counted."""
+        return self._bytes(out_features, in_features, self.scale_bytes)
+
+    def loaded_bytes(self, out_features: int, in_features: int) -> int:
+        """Bytes of one matrix (or of a rank's share of it) in vLLM's parameters."""
+        return self._bytes(out_features, in_features, self.loaded_scale_bytes)
+
+    def _bytes(self, out_features: int, in_features: int, scale_bytes: int) -> int:
+        scales = 0
+        if self.scale_bytes:
+            scales = ceil_div(out_features, self.block_rows or out_features) * ceil_div(
+                in_features, self.block_columns or in_features
+            )
+        return (
+            ceil_div(out_features * in_features * self.weight_bits, 8)
+            + scales * scale_bytes
+            + ceil_div(scales * self.zero_point_bits, 8)
+            + in_features * self.input_index_bytes
+            + self.matrix_bytes
+        )
+
+
+_FP8_BLOCK = StorageScheme(
+    8,
+    "vllm/model_executor/layers/quantization/fp8.py (0.32.0): weight_scale_inv per 128 x 128",
+    block_rows=128,
+    block_columns=128,
+    scale_bytes=2,
+    loaded_scale_bytes=4,
+)
+_AWQ = StorageScheme(
+    4,
+    "vllm/model_executor/layers/quantization/auto_awq.py (0.32.0): qweight, qzeros, scales",
+    block_columns=128,
+    scale_bytes=2,
+    loaded_scale_bytes=2,
+    zero_point_bits=4,
+)
+_GPTQ = replace(
+    _AWQ,
+    source="vllm/model_executor/layers/quantization/auto_gptq.py (0.32.0): as AWQ, and g_idx",
+    input_index_bytes=4,
+)
+_W4A16 = StorageScheme(
+    4,
+    "vllm/.../compressed_tensors/schemes/compressed_tensors_wNa16.py (0.32.0): "
+    "weight_packed, weight_scale, weight_shape",
+    block_columns=128,
+    scale_bytes=2,
+    loaded_scale_bytes=2,
+    matrix_bytes=16,
+)
+
+STORAGE_SCHEMES: dict[str, StorageScheme] = {
+    "fp8_tensor": StorageScheme(
+        8,
+        "vllm/model_executor/layers/quantization/modelopt.py (0.32.0): weight_scale, input_scale",
+        matrix_bytes=8,
+    ),
+    "fp8_channel": StorageScheme(
+        8,
+        "vllm/.../compressed_tensors/schemes/compressed_tensors_w8a8_fp8.py (0.32.0): "
+        "weight_scale per output row, BF16 in the files, FP32 as parameter",
+        scale_bytes=2,
+        loaded_scale_bytes=4,
+    ),
+    "fp8_block": _FP8_BLOCK,
+    "fp8_block_f32": replace(_FP8_BLOCK, scale_bytes=4),
+    "nvfp4": StorageScheme(
+        4,
+        "vllm/model_executor/layers/quantization/modelopt.py (0.32.0): E4M3 scale per 16, "
+        "two FP32 scalars",
+        block_columns=16,
+        scale_bytes=1,
+        loaded_scale_bytes=1,
+        matrix_bytes=8,
+    ),
+    "mxfp4": StorageScheme(
+        4,
+        "OCP microscaling formats 1.0: E8M0 scale per 32 elements",
+        block_columns=32,
+        scale_bytes=1,
+        loaded_scale_bytes=1,
+    ),
+    "mxfp8": StorageScheme(
+        8,
+        "OCP microscaling formats 1.0: E8M0 scale per 32 elements",
+        block_columns=32,
+        scale_bytes=1,
+        loaded_scale_bytes=1,
+    ),
+    "int8_channel": StorageScheme(
+        8,
+        "vllm/.../compressed_tensors/schemes/compressed_tensors_w8a8_int8.py (0.32.0): "
+        "weight_scale per output row",
+        scale_bytes=2,
+        loaded_scale_bytes=4,
+    ),
+    "w8a16": replace(_W4A16, weight_bits=8, block_columns=0),
+    "awq": _AWQ,
+    "awq_g64": replace(_AWQ, block_columns=64),
+    "awq_g32": replace(_AWQ, block_columns=32),
+    "gptq": _GPTQ,
+    "gptq_g64": replace(_GPTQ, block_columns=64),
+    "gptq_g32": replace(_GPTQ, block_columns=32),
+    "gptq_int8": replace(_GPTQ, weight_bits=8, zero_point_bits=8),
+    "w4a16": _W4A16,
+    "w4a16_g64": replace(_W4A16, block_columns=64),
+    "w4a16_g32": replace(_W4A16, block_columns=32),
+    "w4a16_channel": replace(_W4A16, block_columns=0),
+    "bnb_nf4": StorageScheme(
+        4,
+        "vllm/model_executor/layers/quantization/bitsandbytes.py (0.32.0): absmax per 64, "
+        "one byte in double-quantised files, FP32 once loaded",
+        block_columns=64,
+        scale_bytes=1,
+        loaded_scale_bytes=4,
+    ),
+}
+
+
+def unquantized(dtype: str) -> StorageScheme:
+    """Plain storage in a dtype: DTYPE_BYTES bytes an element, no scales."""
+    return StorageScheme(8 * DTYPE_BYTES[dtype], "one element after the other")
