@@ -1,140 +1,30 @@
-"""The one public verb of the core: `size()`."""
+"""The one public verb of the core: `size()`.
+
+The types live in `request.py` and `result.py`; rooms outside the core import them from here.
+Modules of the core that `size()` calls import them from there.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from app.core.request import Measured, SizingRequest
+from app.core.result import (
+    Assumption,
+    Cache,
+    CacheGroup,
+    MemoryTerm,
+    Planning,
+    Range,
+    SizingResult,
+)
 
-from app.core.checkpoint import Checkpoint
-from app.core.engine import EngineArgs, ResolvedEngineArgs
-from app.core.gpu_spec import GpuSpec
-from app.core.layout import Layout
-from app.core.model_spec import ModelSpec
-from app.core.reasons import Number, Reason
-from app.core.releases import Release
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Terms read from a start log (bytes per card); they replace the estimates."""
-
-    weights_bytes: int | None = None
-    peak_activation_bytes: int | None = None
-    non_torch_bytes: int | None = None
-    cudagraph_bytes: int | None = None
-    available_kv_cache_memory_bytes: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SizingRequest:
-    """Everything an answer depends on.
-
-    `gpu_total_memory_bytes` overrides what vLLM sees of the card (not the batch defaults' tier and not the
-    planning rule). `includes_mtp` etc. follow from checkpoint and engine args.
-    """
-
-    model: ModelSpec
-    checkpoint: Checkpoint
-    gpu: GpuSpec
-    release: Release
-    layout: Layout = field(default_factory=Layout)
-    engine_args: EngineArgs = field(default_factory=EngineArgs)
-    measured: Measured = field(default_factory=Measured)
-    gpu_total_memory_bytes: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """A value with the range nine of ten starts fall in. `low` is the cautious end for what is left for the cache."""
-
-    low: float
-    likely: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryTerm:
-    """One term of a card's memory, bytes; the terms' `likely` sum to the card's total.
-
-    Codes: weights, peak_activation, persistent_buffers, non_torch, cudagraph_estimate, kv_cache, outside_utilization.
-    """
-
-    code: str
-    low: int
-    likely: int
-    high: int
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class CacheGroup:
-    """One KV cache group as vLLM forms it; `page_size_bytes` is one layer's block on one rank."""
-
-    kind: str
-    num_layers: int
-    block_size: int
-    page_size_bytes: int
-    blocks_per_request: int
-
-
-@dataclass(frozen=True, slots=True)
-class Cache:
-    """The block arithmetic for one engine: what vLLM prints.
-
-    `max_concurrency` is the unrounded float; the log prints two decimals as `%.2f` does.
-    """
-
-    num_gpu_blocks: int
-    block_size: int
-    bytes_per_block: int
-    blocks_per_request: int
-    kv_cache_size_tokens: int
-    max_concurrency: float
-    max_model_len: int
-    groups: tuple[CacheGroup, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Planning:
-    """The vendor's planning rule over all copies; never negative."""
-
-    pool_bytes: int
-    kv_cache_size_tokens: int
-    max_concurrency: float
-    requests: int
-
-
-@dataclass(frozen=True, slots=True)
-class Assumption:
-    """Something the answer took for granted, as a code with values."""
-
-    code: str
-    values: tuple[tuple[str, Number], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SizingResult:
-    """The answer. With `reason` set vLLM would refuse; `cache` is then None where no figure exists.
-
-    `available_kv_cache_memory` in bytes per card. `range_*` are None when the arithmetic is exact (given memory).
-    `verdict_requests` = min(planning requests, floor(low expected concurrency)) over all engines.
-    """
-
-    request: SizingRequest
-    resolved: ResolvedEngineArgs | None
-    reason: Reason | None
-    cache: Cache | None
-    weights_bytes_per_rank: int | None
-    checkpoint_bytes: int | None
-    memory: tuple[MemoryTerm, ...]
-    available_kv_cache_memory: Range | None
-    tokens_range: Range | None
-    concurrency_range: Range | None
-    planning: Planning | None
-    verdict_requests: int
-    log_lines: tuple[str, ...]
-    assumptions: tuple[Assumption, ...]
-
-    @property
-    def ok(self) -> bool:
-        """True when vLLM would start."""
-        return self.reason is None
+__all__ = [
+    "Assumption",
+    "Cache",
+    "CacheGroup",
+    "Measured",
+    "MemoryTerm",
+    "Planning",
+    "Range",
+    "SizingRequest",
+    "SizingResult",
+]

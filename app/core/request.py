@@ -1,0 +1,41 @@
+"""Everything a sizing depends on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from app.core.checkpoint import Checkpoint
+from app.core.engine import EngineArgs
+from app.core.gpu_spec import GpuSpec
+from app.core.layout import Layout
+from app.core.model_spec import ModelSpec
+from app.core.releases import Release
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Terms read from a start log (bytes per card); they replace the estimates."""
+
+    weights_bytes: int | None = None
+    peak_activation_bytes: int | None = None
+    non_torch_bytes: int | None = None
+    cudagraph_bytes: int | None = None
+    available_kv_cache_memory_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SizingRequest:
+    """Everything an answer depends on.
+
+    `gpu_total_memory_bytes` overrides what vLLM sees of the card (not the batch defaults' tier and not the
+    planning rule). `includes_mtp` etc. follow from checkpoint and engine args.
+    """
+
+    model: ModelSpec
+    checkpoint: Checkpoint
+    gpu: GpuSpec
+    release: Release
+    layout: Layout = field(default_factory=Layout)
+    engine_args: EngineArgs = field(default_factory=EngineArgs)
+    measured: Measured = field(default_factory=Measured)
+    gpu_total_memory_bytes: int | None = None
