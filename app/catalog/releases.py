@@ -1,0 +1,133 @@
+"""Reads the release rows of `data/vllm/releases.toml`."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from app.core.releases import BatchTier, Release
+
+Notice = Literal["", "nearest_below", "approximate", "newest", "extrapolated", "oldest"]
+_NOT_IN_ROWS = {"changes", "sources"}
+_KNOWN = {field.name for field in fields(Release)} - _NOT_IN_ROWS
+_VERSION = re.compile(
+    r"v?(?P<number>[0-9]{1,4}(?:\.[0-9]{1,4}){0,3})(?P<suffix>[.+-]?[a-z][a-z0-9.+-]{0,40}|\+[a-z0-9.]{1,40})?",
+    re.IGNORECASE,
+)
+
+
+class ReleaseDataError(ValueError):
+    """A row of the release file that cannot be used; names the file, the row and the field."""
+
+
+class UnknownReleaseError(ValueError):
+    """Text that is no vLLM version at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Releases:
+    """All known releases, oldest first."""
+
+    rows: tuple[Release, ...]
+
+    @property
+    def newest(self) -> Release:
+        """The newest release there is a row for."""
+        return self.rows[-1]
+
+    def release_for(self, version: str) -> tuple[Release, Notice]:
+        """Find the release whose rules answer for `version`, and what to say about it.
+
+        Exact: "". Between two rows: the row below, `nearest_below`. rc, dev and post of X count
+        as X, `approximate`. `nightly`, `latest` or `main`: the newest row, `newest`. Above the newest row: the
+        newest, `extrapolated`. Below the oldest: the oldest, `oldest`. A leading `v` is dropped.
+        Raises UnknownReleaseError.
+        """
+        text = version.strip()
+        if text.lower() in {"nightly", "latest", "main"}:
+            return self.newest, "newest"
+        match = _VERSION.fullmatch(text)
+        if match is None:
+            raise UnknownReleaseError(version)
+        number = _padded(tuple(int(part) for part in match["number"].split(".")))
+        if number > _padded(self.newest.number):
+            return self.newest, "extrapolated"
+        below = [row for row in self.rows if _padded(row.number) <= number]
+        if not below:
+            return self.rows[0], "oldest"
+        if match["suffix"]:
+            return below[-1], "approximate"
+        return below[-1], "" if _padded(below[-1].number) == number else "nearest_below"
+
+
+def load_releases(folder: Path) -> Releases:
+    """Read `releases.toml` in `folder`.
+
+    Raises ReleaseDataError, which names the file, the row and the field that is wrong.
+    """
+    path = folder / "releases.toml"
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    rows: list[Release] = []
+    facts: dict[str, Any] = {}
+    errors: dict[str, str] = {}
+    for row in table.get("release", []):
+        try:
+            facts, errors = _fold(facts, errors, row)
+            changes = tuple(key for key in row if key not in {"version", "source", "observed"})
+            rows.append(_release(facts, errors, changes, row["source"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ReleaseDataError(f"{path.name}, release {row.get('version')}: {error}") from error
+    _check_order(rows, path.name)
+    return Releases(tuple(rows))
+
+
+def _fold(
+    facts: Mapping[str, Any], errors: Mapping[str, str], row: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Lay one row over the facts of the rows before it."""
+    unknown = row.keys() - _KNOWN - {"source"}
+    if unknown:
+        raise ValueError(f"unknown field {', '.join(sorted(unknown))}")
+    changed = {key: value for key, value in row.items() if key not in {"errors", "source"}}
+    return {**facts, "observed": False, **changed}, {**errors, **row.get("errors", {})}
+
+
+def _release(
+    facts: Mapping[str, Any], errors: Mapping[str, str], changes: tuple[str, ...], source: str
+) -> Release:
+    missing = _KNOWN - facts.keys() - {"errors"}
+    if missing:
+        raise ValueError(f"missing field {', '.join(sorted(missing))}")
+    values = dict(facts)
+    values["batch_tiers"] = tuple(_tier(tier) for tier in facts["batch_tiers"])
+    values["kv_cache_dtypes"] = frozenset(facts["kv_cache_dtypes"])
+    values["log_formats"] = tuple(facts["log_formats"])
+    values["mamba_blocks"] = tuple(facts["mamba_blocks"])
+    return Release(
+        **values,
+        errors=tuple(errors.items()),
+        changes=changes,
+        sources=(source,),
+    )
+
+
+def _tier(tier: Mapping[str, Any]) -> BatchTier:
+    return BatchTier(
+        **{key: tuple(value) if isinstance(value, list) else value for key, value in tier.items()}
+    )
+
+
+def _check_order(rows: list[Release], name: str) -> None:
+    if not rows:
+        raise ReleaseDataError(f"{name}: no release row")
+    for before, after in zip(rows, rows[1:], strict=False):
+        if after.number <= before.number:
+            raise ReleaseDataError(f"{name}: release {after.version} stands after {before.version}")
+
+
+def _padded(number: tuple[int, ...]) -> tuple[int, ...]:
+    return (number + (0, 0, 0, 0))[:4]
