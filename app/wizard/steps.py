@@ -1,0 +1,70 @@
+"""The questions of the guided flow, in their order, and the pages after them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from app.wizard.answers import Answers
+
+StepCode = Literal["model", "precision", "gpu", "layout", "context", "result", "check"]
+
+
+@dataclass(frozen=True, slots=True)
+class WizardStep:
+    """One page of the flow.
+
+    `fields` are the inputs it asks for (empty for the result and the check page). A required step
+    is answered when one of `any_of` is; the others have a default that the result names.
+    """
+
+    code: StepCode
+    fields: tuple[str, ...] = ()
+    any_of: tuple[str, ...] = ()
+
+    @property
+    def is_question(self) -> bool:
+        """True for pages that ask something."""
+        return bool(self.fields)
+
+    def is_answered(self, answers: Answers) -> bool:
+        """True where what this page must know is there."""
+        if not self.any_of:
+            return True
+        return any(
+            getattr(answers, name) is not None or name in answers.unsure for name in self.any_of
+        )
+
+
+STEPS: Final[tuple[WizardStep, ...]] = (
+    WizardStep("model", ("model", "hf_config", "hf_quant_config"), ("model", "hf_config")),
+    WizardStep("precision", ("checkpoint", "kv_cache_dtype")),
+    WizardStep(
+        "gpu",
+        ("gpu", "server", "gpu_total_memory_bytes"),
+        ("gpu", "server", "gpu_total_memory_bytes"),
+    ),
+    WizardStep(
+        "layout",
+        (
+            "tensor_parallel_size",
+            "pipeline_parallel_size",
+            "data_parallel_size",
+            "decode_context_parallel_size",
+            "enable_expert_parallel",
+            "replicas",
+        ),
+    ),
+    WizardStep(
+        "context", ("max_model_len", "peak_requests", "mean_request_tokens", "p95_request_tokens")
+    ),
+    WizardStep("result"),
+    WizardStep("check"),
+)
+BY_CODE: Final = {each.code: each for each in STEPS}
+QUESTIONS: Final = tuple(each for each in STEPS if each.is_question)
+
+
+def step_of_field(name: str) -> WizardStep | None:
+    """Return the question that asks for an input; None for inputs of the workbench only."""
+    return next((each for each in STEPS if name in each.fields), None)
