@@ -93,7 +93,19 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something entered that is no answer: a code, the field, its text, and the numbers to name."""
+    """Something entered that is no answer: a code, the field, its text, and the numbers to name.
+
+    Reading one field: `not_an_integer`, `decimals_with_binary_suffix` (suggestion), `not_a_number`,
+    `ambiguous_number` (decimal), `not_a_flag`, `not_an_object`, `too_long` (maximum),
+    `unprintable_character`, `out_of_bounds` (minimum, maximum), `broken_spec`.
+    Between fields and catalogue: `missing`, `unknown_value` (nearest, known), `object_value` (key,
+    minimum, maximum), `unknown_model`, `unknown_checkpoint`, `unknown_gpu`, `unknown_server`,
+    `unknown_release` (each: nearest), `gpu_not_in_server` (server, server_gpu),
+    `gpu_memory_unknown` (gpu), `pasted_and_named` (a pasted config beside a model), and what
+    `catalog.hf_config` finds in a pasted config: `config_not_an_object`, `config_key_missing`
+    (key), `config_value_invalid` (key, value, smallest, largest), `config_too_large` (key,
+    entries, largest). Names outside INPUTS: `unknown_name` (nearest), `repeated`, `post_only`.
+    """
 
     code: str
     field: str

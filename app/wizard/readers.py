@@ -120,8 +120,13 @@ def read_object(text: str) -> str:
 
 
 def canonical_json(value: object) -> str:
-    """One spelling of a JSON value: sorted keys, no blanks, no NaN. Raises ValueError."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    """One spelling of a JSON value: sorted keys, no blanks.
+
+    Raises ValueError for NaN, infinities and halves of surrogate pairs.
+    """
+    text = json.dumps(
+        value, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False
+    )
     text.encode()
     return text
 

@@ -107,7 +107,8 @@ def test_flags_read_form_and_shell_spellings() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["[]", "1", "{", '{"a": NaN}', '{"a": 1e999}', "[" * 100_000, "{'a': 1}"]
+    "text",
+    ["[]", '{"a": "\\ud800"}', "1", "{", '{"a": NaN}', '{"a": 1e999}', "[" * 100_000, "{'a': 1}"],
 )
 def test_only_json_objects_are_objects(text: str) -> None:
     """Lists, NaN, infinities and bottomless nesting are refused, not raised through."""
