@@ -1,0 +1,67 @@
+"""Turns a Hugging Face config.json into a ModelSpec."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from app.catalog.hf_fields import ConfigError, Fields
+from app.catalog.hf_layers import cache_layers, length_spec, mtp_layers
+from app.catalog.hf_tensors import architecture_of, family_of, tensor_groups
+from app.catalog.hf_tensors.decoder import Shape, read_shape
+from app.catalog.hf_tensors.families import FAMILIES
+from app.catalog.hf_tensors.registry import text_fields
+from app.core.model_spec import ModelSpec
+from app.core.storage_schemes import DTYPE_BYTES
+
+__all__ = ["ConfigError", "read_config"]
+
+
+def read_config(config: Mapping[str, object], *, assume_unknown: bool = False) -> ModelSpec:
+    """Read any config.json, text or multimodal.
+
+    With `assume_unknown` an architecture that is not known is read as a plain decoder
+    (attention with grouped heads, gated MLP); otherwise it is refused by name.
+    Raises ConfigError, and nothing else, whatever the input.
+    """
+    fields = Fields.of(config)
+    text = text_fields(fields)
+    family = family_of(fields, assume_unknown=assume_unknown)
+    shape = read_shape(fields, text, FAMILIES[family])
+    return _model(fields, text, family, shape)
+
+
+def _model(fields: Fields, text: Fields, family: str, shape: Shape) -> ModelSpec:
+    return ModelSpec(
+        architecture=architecture_of(fields) or family,
+        model_type=text.text("model_type", fields.text("model_type")),
+        layers=cache_layers(fields.values),
+        tensors=tensor_groups(fields, family),
+        length=length_spec(fields.values),
+        dtype=_dtype(fields, text),
+        hidden_size=shape.hidden_size,
+        intermediate_size=shape.intermediate_size,
+        vocab_size=shape.vocab_size,
+        num_attention_heads=shape.num_attention_heads,
+        num_key_value_heads=shape.num_key_value_heads,
+        head_dim=shape.head_dim,
+        tie_word_embeddings=shape.tie_word_embeddings,
+        num_experts=text.first_integer(
+            "num_experts", "num_local_experts", "n_routed_experts", default=0
+        ),
+        num_experts_per_tok=text.integer("num_experts_per_tok", 0),
+        moe_intermediate_size=text.integer("moe_intermediate_size", 0),
+        multimodal=fields.has("vision_config") or fields.has("audio_config"),
+        mtp_layers=mtp_layers(fields.values),
+        hidden_act=text.text("hidden_act", text.text("hidden_activation", "silu")),
+        qk_nope_head_dim=text.integer("qk_nope_head_dim", 0),
+        v_head_dim=text.integer("v_head_dim", 0),
+    )
+
+
+def _dtype(fields: Fields, text: Fields) -> str:
+    for block in (text, fields):
+        for key in ("dtype", "torch_dtype"):
+            name = block.text(key)
+            if name in DTYPE_BYTES:
+                return name
+    return "bfloat16"

@@ -1,0 +1,70 @@
+"""Padding of expert matrices: what the kernel of a card wants beyond the model's own sizes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from app.core.shards import Shard
+from app.core.storage_schemes import StorageScheme
+from app.core.units import ceil_div
+
+MXFP4_SCHEMES = frozenset({"mxfp4"})
+FP8_BLOCK_SCHEMES = frozenset({"fp8_block", "fp8_block_f32"})
+SMALLEST_REFINED_BLOCK = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertPadding:
+    """Multiples that hidden size and a rank's intermediate size are rounded up to."""
+
+    hidden_multiple: int = 1
+    intermediate_multiple: int = 1
+
+
+def expert_padding(
+    scheme: str, compute_capability: tuple[int, int] | None, hidden_act: str
+) -> ExpertPadding:
+    """Pick the multiples for a storage scheme on a card, FlashInfer present.
+
+    Source: vllm/model_executor/layers/fused_moe/oracle/mxfp4.py
+    `mxfp4_round_up_hidden_size_and_intermediate_size`, oracle/unquantized.py
+    `unquantized_round_up_hidden_size_and_intermediate_size` (0.32.0).
+    """
+    generation = (compute_capability or (0, 0))[0]
+    if scheme in MXFP4_SCHEMES:
+        if generation == 9:  # noqa: PLR2004 - Hopper runs Triton's kernel, all others Marlin or TRT-LLM
+            return ExpertPadding(1, 64)
+        return ExpertPadding(256, 128)
+    if scheme == "none" and generation == 10 and hidden_act != "swigluoai":  # noqa: PLR2004
+        return ExpertPadding(1, 128)
+    return ExpertPadding()
+
+
+def pad_expert(share: Shard, sharding: str, padding: ExpertPadding) -> Shard:
+    """Round a rank's expert matrix (or bias, in_features 1) up to the kernel's multiples."""
+    rows, columns = padding.hidden_multiple, padding.intermediate_multiple
+    if sharding == "expert_column":
+        rows, columns = columns, rows
+    into = share.in_features
+    return replace(
+        share,
+        out_features=ceil_div(share.out_features, rows) * rows,
+        in_features=into if into == 1 else ceil_div(into, columns) * columns,
+    )
+
+
+def refined_scheme(scheme: StorageScheme, share: Shard, sharding: str) -> StorageScheme:
+    """Finer FP8 scale blocks where a rank's share does not hold whole 128 x 128 blocks.
+
+    Source: vllm/model_executor/layers/fused_moe/oracle/fp8.py `refine_fp8_moe_block_shape`.
+    """
+    size, hidden = share.out_features, share.in_features
+    if sharding == "expert_row":
+        size, hidden = hidden, size
+    if size % scheme.block_rows == 0:
+        return scheme
+    block = math.gcd(scheme.block_rows, scheme.block_columns, size, hidden)
+    if block < SMALLEST_REFINED_BLOCK:
+        return scheme
+    return replace(scheme, block_rows=block, block_columns=block)
