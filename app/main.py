@@ -43,9 +43,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         # the first sees the request first and the answer last
         middleware=[
             Middleware(SecurityHeaders, frame_ancestors=settings.frame_ancestors),
-            Middleware(
-                Observe, metrics=metrics, refuse=refuse, production=settings.production
-            ),
+            Middleware(Observe, metrics=metrics, refuse=refuse, production=settings.production),
             Middleware(SizeLimits, refuse=refuse),
             Middleware(CrossSiteGuard, base_url=settings.base_url, refuse=refuse),
             Middleware(GZipMiddleware, minimum_size=500, compresslevel=6),
@@ -54,6 +52,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     assets = Assets(ROOT / "static", watch=not settings.production)
     app.state.settings = settings
     app.state.metrics = metrics
+    app.state.assets = assets
     app.state.renderer = Renderer(
         templates=ROOT / "templates",
         translations=ROOT / "app" / "i18n",

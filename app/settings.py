@@ -39,7 +39,7 @@ class Settings(BaseSettings):
     metrics_token: SecretStr | None = Field(
         default=None,
         description=(
-            "Bearer token for `/metrics` in Prometheus format. Without it `/metrics` does not exist."
+            "Bearer token for `/metrics` (Prometheus format). Without it `/metrics` does not exist."
         ),
     )
 

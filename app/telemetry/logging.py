@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 
 ALLOWED_KEYS = frozenset({
-    "attempt", "channel", "code", "count", "duration_ms", "environment", "event", "exception",
+    "attempt", "channel", "code", "count", "duration_ms", "environment", "error", "event",
     "frames", "level", "logger", "method", "outcome", "quote_id", "request_id", "route", "status",
     "timestamp", "version",
 })  # fmt: skip

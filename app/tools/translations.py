@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from babel.messages.catalog import Catalog, Message
-from babel.messages.extract import extract_from_dir
+from babel.messages.extract import DEFAULT_KEYWORDS, extract_from_dir
 from babel.messages.frontend import parse_mapping_cfg
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
@@ -34,16 +34,13 @@ EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 def extract(root: Path = ROOT) -> Catalog:
     """Return every message of the templates below a folder."""
     with (FOLDER / "babel.cfg").open(encoding="utf-8") as config:
-        methods, options = parse_mapping_cfg(config)
+        methods, options = parse_mapping_cfg(config)  # type: ignore[no-untyped-call]
     catalogue = _empty()
     found = extract_from_dir(
         root / "templates",
         [(pattern.removeprefix("templates/"), method) for pattern, method in methods],
         {pattern.removeprefix("templates/"): value for pattern, value in options.items()},
-        keywords={
-            "_": None, "gettext": None, "ngettext": (1, 2), "pgettext": ((1, "c"), 2),
-            "npgettext": ((1, "c"), 2, 3),
-        },  # fmt: skip
+        keywords=DEFAULT_KEYWORDS,
         comment_tags=("Translators:",),
         strip_comment_tags=True,
     )
@@ -130,8 +127,8 @@ def _problems_of(message: Message) -> Iterator[str]:
     name = repr(_first(message.id))
     if message.fuzzy:
         yield f"{name} is marked fuzzy: check it and remove the mark"
-    strings = _all(message.string)
-    if not strings or not all(strings):
+    strings = _all(message.string or "")
+    if not all(strings):
         yield f"{name} has no translation"
         return
     allowed = {frozenset(_placeholders(text).items()) for text in _all(message.id)}

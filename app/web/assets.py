@@ -50,7 +50,11 @@ class Assets(StaticFiles):
         """
         known = self._versions.get(name)
         file = self._folder / name
-        if self._watch and file.is_file() and (known is None or known[0] != file.stat().st_mtime_ns):
+        if (
+            self._watch
+            and file.is_file()
+            and (known is None or known[0] != file.stat().st_mtime_ns)
+        ):
             return self._remember(name)
         if known is None:
             raise AssetMissingError(f"static/{name} does not exist; a template refers to it")

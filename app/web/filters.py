@@ -26,7 +26,7 @@ def _pattern(language: Language, decimals: int) -> tuple[NumberPattern, Locale]:
 def number(language: Language, value: float, decimals: int = 0) -> str:
     """Group by thousands: 643.232 in German, 643,232 in English."""
     pattern, locale = _pattern(language, decimals)
-    return pattern.apply(value, locale)
+    return str(pattern.apply(value, locale))
 
 
 def with_unit(language: Language, value: float, unit: str, decimals: int = 0) -> str:

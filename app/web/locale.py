@@ -1,4 +1,4 @@
-"""Language and frame of a page, both read from its path: /de/…, /en/…, /embed/de/…, /embed/en/…"""
+"""Language and frame of a page, read from its path: /de/…, /en/…, /embed/de/…, /embed/en/… ."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

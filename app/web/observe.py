@@ -8,10 +8,12 @@ from typing import Final
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.telemetry.logging import frames_of
 from app.telemetry.metrics import Metrics
+from app.web.assets import MOUNT
 from app.web.security import Refusal
 
 REQUEST_ID: Final = re.compile(r"[0-9A-Za-z-]{8,64}")
@@ -59,16 +61,27 @@ class Observe:
                 await self.app(scope, receive, send_observed)
             except Exception as error:
                 log = structlog.get_logger()
-                log.error("failed", exception=type(error).__name__, frames=frames_of(error))
+                # exception() would log the message, which may quote a person
+                log.error("failed", error=type(error).__name__, frames=frames_of(error))  # noqa: TRY400
                 if not status:
-                    await self.refuse(Request(scope), 500)(scope, receive, send_observed)
+                    await self._failure(Request(scope))(scope, receive, send_observed)
                 if not self.production:
                     raise
             finally:
                 self._record(scope, status, time.perf_counter() - started)
 
+    def _failure(self, request: Request) -> Response:
+        try:
+            return self.refuse(request, 500)
+        except Exception as error:  # noqa: BLE001 - the last resort when the error page itself fails
+            structlog.get_logger().error(
+                "error page failed", error=type(error).__name__, frames=frames_of(error)
+            )
+            return PlainTextResponse("Internal Server Error\n", 500)
+
     def _record(self, scope: Scope, status: int, seconds: float) -> None:
-        route = getattr(scope.get("route"), "path", UNMATCHED)
+        fallback = MOUNT if scope["path"].startswith(f"{MOUNT}/") else UNMATCHED
+        route = getattr(scope.get("route"), "path", fallback)
         method = scope["method"] if scope["method"] in METHODS else "OTHER"
         self.metrics.observe(route=route, method=method, status=status, seconds=seconds)
         structlog.get_logger().info(
