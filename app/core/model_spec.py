@@ -19,7 +19,9 @@ LAST_STAGE = -2
 class AttentionSpec:
     """Key/value cache of one attention layer, before tensor parallelism.
 
-    `window` is the sliding window or the chunk in tokens (None for full attention).
+    `window` is the sliding window or the chunk in tokens (None for full attention). `sinks` says
+    that the layer has attention sinks, `index_head_dim` that it keeps index keys of that size
+    beside its own (MiniMax-M3).
     """
 
     kind: AttentionKind
@@ -27,6 +29,8 @@ class AttentionSpec:
     head_size: int
     head_size_v: int
     window: int | None = None
+    sinks: bool = False
+    index_head_dim: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +51,25 @@ class MlaSpec:
 class StateSpec:
     """State of one recurrent layer: its size does not depend on the length of a request.
 
-    Sizes are Hugging Face's, before tensor parallelism: key/value heads and dims for
-    gated delta net and KDA; heads, head_dim, state size and groups for Mamba-2.
-    `ssm_dtype` is the dtype the config asks for, None where it is the model's.
+    Sizes are Hugging Face's, before tensor parallelism. `conv_dim` counts the channels of the
+    convolution (for Mamba-2 without its groups; 0 where it follows from the heads), `conv_kernel`
+    its length (0 for none). Gated delta net and KDA: key and value heads and dims. Mamba-2:
+    `num_value_heads` heads of `value_head_dim`, state size `key_head_dim`, `num_groups`. Mamba-1:
+    state size `key_head_dim`. Linear attention: `num_value_heads` heads of `value_head_dim`.
+    `ssm_dtype` is the dtype the config asks for, None where it is the model's. `bounded_gate` is set
+    for KDA whose gate has a lower bound (Kimi-K3).
     """
 
     kind: StateKind
     conv_kernel: int
-    num_value_heads: int
-    value_head_dim: int
-    num_key_heads: int
-    key_head_dim: int
+    num_value_heads: int = 0
+    value_head_dim: int = 0
+    num_key_heads: int = 0
+    key_head_dim: int = 0
     num_groups: int = 1
-    conv_dim: int | None = None
+    conv_dim: int = 0
     ssm_dtype: str | None = None
+    bounded_gate: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +77,7 @@ class PackedSpec:
     """Caches of one DeepSeek-V4 layer, whose mixed pages vLLM packs into one block.
 
     `compress_ratio` is 0 for a layer with only its window, else tokens per compressed state.
+    `index_head_dim` is set where the layer has an indexer (compress_ratio 4).
     """
 
     compress_ratio: int
@@ -81,9 +91,14 @@ CacheSpec = AttentionSpec | MlaSpec | StateSpec | PackedSpec
 
 @dataclass(frozen=True, slots=True)
 class LayerSpec:
-    """One decoder layer; `cache` is None where it has none or shares another layer's."""
+    """One decoder layer; `cache` is None where it has none or shares another layer's.
+
+    `beside` is a second cache of the same layer: the state beside the attention of Falcon-H1, the
+    cross-attention of an encoder-decoder model.
+    """
 
     cache: CacheSpec | None
+    beside: CacheSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)
