@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-MAKEFLAGS += --no-builtin-rules
+MAKEFLAGS += --no-builtin-rules --keep-going
 
 PYTHON ?= python3
 HOST ?= 127.0.0.1
@@ -64,34 +64,41 @@ serve: $(VENV)/run.stamp $(MO) ## Start the wizard on http://127.0.0.1:8000 (POR
 	@exec $(BIN)/python -m uvicorn --factory app.main:create_app --host $(HOST) --port $(PORT) --no-access-log
 
 # --- check ----------------------------------------------------------------------------------------
+# Every part runs even if an earlier one failed (--keep-going), so that one call shows everything.
 
-.PHONY: lint types imports translation-gate
+.PHONY: lint format-check templates-check dockerfile-check types imports translation-gate
 lint: $(VENV)/dev.stamp
-	@$(BIN)/ruff check --quiet .
-	@$(BIN)/ruff format --check --quiet . || { echo "Run: make format"; exit 1; }
+	@$(BIN)/ruff check --quiet --output-format concise .
+format-check: $(VENV)/dev.stamp
+	@$(BIN)/ruff format --check --quiet . || { echo "Not formatted; run: make format"; exit 1; }
+templates-check: $(VENV)/dev.stamp
 	@$(BIN)/djlint templates --lint --quiet
+dockerfile-check: $(VENV)/dev.stamp
 	@$(BIN)/hadolint Dockerfile
 types: $(VENV)/dev.stamp
 	@$(BIN)/mypy
 imports: $(VENV)/dev.stamp
-	@$(BIN)/lint-imports --no-cache
+	@$(BIN)/lint-imports --no-cache --no-logo
 translation-gate: $(VENV)/dev.stamp
 	@$(BIN)/python -m app.tools.translations check
+STATIC_CHECKS := lint format-check templates-check dockerfile-check types imports translation-gate
 
-.PHONY: static-checks
-static-checks: lint types imports translation-gate
-
-.PHONY: check
-check: static-checks $(MO) ## Everything fast: lint, types, import rules, translations, quick tests (< 60 s)
+.PHONY: quick-tests tests browser-tests
+quick-tests: $(VENV)/dev.stamp $(MO)
 	@$(PYTEST) -q -m "not browser and not slow and not deep" -n 2
-
-.PHONY: test
-test: chromium static-checks $(MO) ## Everything a change must pass, browser tests included (< 12 min)
+tests: $(VENV)/dev.stamp $(MO)
 	@$(PYTEST) -q -m "not browser and not deep" -n 2
+browser-tests: $(VENV)/dev.stamp $(MO) chromium
 	@$(PYTEST) -q -m "browser and not deep"
 
+.PHONY: check
+check: $(STATIC_CHECKS) quick-tests ## Everything fast: lint, types, import rules, translations, quick tests (< 60 s)
+
+.PHONY: test
+test: $(STATIC_CHECKS) tests browser-tests ## Everything a change must pass, browser tests included (< 12 min)
+
 .PHONY: test-deep
-test-deep: chromium static-checks $(MO) ## The long runs: large property counts, mutation tests, coverage
+test-deep: chromium $(STATIC_CHECKS) $(MO) ## The long runs: large property counts, mutation tests, coverage
 	@HYPOTHESIS_PROFILE=deep $(BIN)/coverage run -m pytest -q -m "not browser"
 	@$(BIN)/coverage combine --quiet && $(BIN)/coverage report --fail-under=95
 	@$(BIN)/coverage report --include='app/core/*' --fail-under=100
