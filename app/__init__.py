@@ -1,0 +1,1 @@
+"""Sizing wizard for vLLM servers."""

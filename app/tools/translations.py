@@ -27,6 +27,7 @@ FOLDER: Final = ROOT / "app" / "i18n"
 TEMPLATE: Final = FOLDER / "messages.pot"
 GERMAN: Final = FOLDER / "de" / "LC_MESSAGES" / "messages.po"
 PLACEHOLDER: Final = re.compile(r"%\((\w+)\)[sd]|%%")
+SHOWN: Final = 12
 # a fixed date keeps unchanged catalogues unchanged
 EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -169,7 +170,9 @@ def main(arguments: list[str]) -> int:
             compile_if_older()
         case ["check"]:
             found = check()
-            print("\n".join(found) or "Translations are whole.")
+            print("\n".join(found[:SHOWN]) or "Translations are whole.")
+            if len(found) > SHOWN:
+                print(f"… and {len(found) - SHOWN} more of this kind")
             return 1 if found else 0
         case _:
             print(__doc__)
