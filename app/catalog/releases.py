@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from app.catalog.measurements import load_measurements
 from app.core.releases import BatchTier, Release
 
 Notice = Literal["", "nearest_below", "approximate", "newest", "extrapolated", "oldest"]
-_NOT_IN_ROWS = {"changes", "sources"}
+_NOT_IN_ROWS = {"changes", "sources", "memory"}
 _KNOWN = {field.name for field in fields(Release)} - _NOT_IN_ROWS
 _VERSION = re.compile(
     r"v?(?P<number>[0-9]{1,4}(?:\.[0-9]{1,4}){0,3})(?P<suffix>[.+-]?[a-z][a-z0-9.+-]{0,40}|\+[a-z0-9.]{1,40})?",
@@ -65,7 +66,7 @@ class Releases:
 
 
 def load_releases(folder: Path) -> Releases:
-    """Read `releases.toml` in `folder`.
+    """Read `releases.toml` in `folder`, and the measured coefficients in `measurements` beside it.
 
     Raises ReleaseDataError, which names the file, the row and the field that is wrong.
     """
@@ -82,7 +83,15 @@ def load_releases(folder: Path) -> Releases:
         except (KeyError, TypeError, ValueError) as error:
             raise ReleaseDataError(f"{path.name}, release {row.get('version')}: {error}") from error
     _check_order(rows, path.name)
-    return Releases(tuple(rows))
+    measurements = load_measurements(folder.parent / "measurements")
+    return Releases(
+        tuple(
+            replace(row, memory=measurements.coefficients_for(row.number))
+            if row.memory_estimate
+            else row
+            for row in rows
+        )
+    )
 
 
 def _fold(

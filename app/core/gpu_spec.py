@@ -12,7 +12,8 @@ class GpuSpec:
     """One card. Every figure that no source gives is None: unknown, not guessed.
 
     `driver_memory_mib` is what nvidia-smi prints (MiB), `total_memory_bytes` what
-    cudaMemGetInfo reports to vLLM (bytes, smaller than the driver's figure).
+    cudaMemGetInfo reports to vLLM (bytes, smaller than the driver's figure). `platform` is the word
+    that vLLM's start log begins with from 0.30.0 on.
     """
 
     slug: str
@@ -24,6 +25,7 @@ class GpuSpec:
     integrated_memory: bool = False
     nvlink: bool | None = None
     tdp_watts: int | None = None
+    platform: str = "GPU"
 
     @property
     def driver_memory_bytes(self) -> int | None:

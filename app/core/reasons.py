@@ -18,6 +18,7 @@ ReasonCode = Literal[
     "mamba_blocks_below_max_num_seqs",
     "quantization_not_supported",
     "architecture_unknown",
+    "gpu_memory_unknown",
     "refused_by_vllm",
 ]
 Number = int | float | str
@@ -27,8 +28,8 @@ Number = int | float | str
 class Reason:
     """A start that vLLM refuses.
 
-    `numbers` are what the explanation names (`*_bytes` in bytes). `vllm_error` is the exact text that
-    release raises, filled in from the release's row; empty where its text is empty or unknown.
+    `numbers` are what the explanation names (`*_bytes` in bytes). `vllm_error` is the exact text
+    that release raises, filled in from the release's row; empty where its text is empty or unknown.
     `estimated_max_model_len` is the longest length that fits, as vLLM's own search finds it.
     """
 

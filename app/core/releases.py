@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from app.core.coefficients import MemoryCoefficients
+
 
 @dataclass(frozen=True, slots=True)
 class BatchTier:
@@ -56,6 +58,7 @@ class Release:
     changes                        names of the facts that moved against the release before
     sources                        where each of those is from, in the same order
     observed                       whether starts of this release were observed
+    memory                         coefficients of the memory estimate, None where none is offered
     """
 
     version: str
@@ -87,6 +90,7 @@ class Release:
     changes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     observed: bool = False
+    memory: MemoryCoefficients | None = None
 
     @property
     def number(self) -> tuple[int, ...]:

@@ -27,8 +27,8 @@ class Measured:
 class SizingRequest:
     """Everything an answer depends on.
 
-    `gpu_total_memory_bytes` overrides what vLLM sees of the card (not the batch defaults' tier and not the
-    planning rule). `includes_mtp` etc. follow from checkpoint and engine args.
+    `gpu_total_memory_bytes` overrides what vLLM sees of the card (not the batch defaults' tier and
+    not the planning rule).
     """
 
     model: ModelSpec

@@ -11,7 +11,10 @@ from app.core.request import SizingRequest
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A value with the range nine of ten starts fall in. `low` is the cautious end for what is left for the cache."""
+    """A value with the range that nine of ten starts fall in.
+
+    `low` is the cautious end for what is left for the cache.
+    """
 
     low: float
     likely: float
@@ -22,7 +25,8 @@ class Range:
 class MemoryTerm:
     """One term of a card's memory, bytes; the terms' `likely` sum to the card's total.
 
-    Codes: weights, peak_activation, persistent_buffers, non_torch, cudagraph_estimate, kv_cache, outside_utilization.
+    Codes: weights, peak_activation, persistent_buffers, non_torch, cudagraph_estimate, kv_cache,
+    outside_utilization.
     """
 
     code: str
@@ -80,10 +84,14 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True)
 class SizingResult:
-    """The answer. With `reason` set vLLM would refuse; `cache` is then None where no figure exists.
+    """The answer. With `reason` set vLLM would refuse, and `cache` is None.
 
-    `available_kv_cache_memory` in bytes per card. `range_*` are None when the arithmetic is exact (given memory).
-    `verdict_requests` = min(planning requests, floor(low expected concurrency)) over all engines.
+    `cache` is also None where no memory is estimated (a release without estimate and no given
+    memory); an assumption says so. `available_kv_cache_memory` in bytes per card. The ranges are
+    None when the arithmetic is exact (given memory). `verdict_requests` = min(planning requests,
+    floor(low expected concurrency)) over all engines. `cold_concurrency` and `warm_concurrency`
+    are set where an empty and a filled compile cache give different figures. `widest_term` is the
+    code of the term behind most of the range.
     """
 
     request: SizingRequest
@@ -100,6 +108,9 @@ class SizingResult:
     verdict_requests: int
     log_lines: tuple[str, ...]
     assumptions: tuple[Assumption, ...]
+    cold_concurrency: float | None = None
+    warm_concurrency: float | None = None
+    widest_term: str | None = None
 
     @property
     def ok(self) -> bool:

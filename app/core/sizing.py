@@ -6,6 +6,21 @@ Modules of the core that `size()` calls import them from there.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
+from app.core.assumptions import estimate_assumptions, given_assumptions
+from app.core.budget import CardMemory, card_memory, requested_memory
+from app.core.engine import ResolvedEngineArgs
+from app.core.engine_defaults import resolve_engine_args
+from app.core.expectation import Expectation, binding_stage, expectation
+from app.core.failures import check_start
+from app.core.kv_cache import CacheShape, cache_for, cache_shape
+from app.core.log_lines import log_lines
+from app.core.memory import StageMemory, Start
+from app.core.memory_bar import memory_bar
+from app.core.planning import copy_weights_bytes, planning
+from app.core.reasons import Reason, Refusal
+from app.core.refusals import refuse
 from app.core.request import Measured, SizingRequest
 from app.core.result import (
     Assumption,
@@ -16,6 +31,7 @@ from app.core.result import (
     Range,
     SizingResult,
 )
+from app.core.weights import checkpoint_bytes, weights_bytes_per_rank
 
 __all__ = [
     "Assumption",
@@ -27,4 +43,182 @@ __all__ = [
     "Range",
     "SizingRequest",
     "SizingResult",
+    "size",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Estimate:
+    """One engine's start on a card whose memory is known."""
+
+    start: Start
+    card: CardMemory
+    stages: tuple[StageMemory, ...]
+
+
+def size(request: SizingRequest) -> SizingResult:
+    """Answer what vLLM would print at start, per engine, and what may be promised for all copies.
+
+    Never raises for a request of valid types: what vLLM refuses comes back as `reason`.
+    """
+    try:
+        resolved = resolve_engine_args(request)
+        weights = weights_bytes_per_rank(request, resolved)
+        shape = cache_shape(request, resolved)
+    except Refusal as refusal:
+        return _refused(request, refusal.reason)
+    estimate = _estimate(request, resolved, weights)
+    reason, cache = None, None
+    try:
+        cache = _cache(request, resolved, estimate)
+    except Refusal as refusal:
+        reason = refusal.reason
+    return _answer(request, resolved, shape, estimate, cache, reason)
+
+
+def _estimate(
+    request: SizingRequest, resolved: ResolvedEngineArgs, weights: tuple[int, ...]
+) -> _Estimate | None:
+    """Estimate every stage's memory; None where release or card give no ground for it."""
+    coefficients = request.release.memory
+    if coefficients is None:
+        return None
+    card = card_memory(request, coefficients)
+    if card is None:
+        return None
+    requested = requested_memory(card.total, resolved.gpu_memory_utilization)
+    start = Start(request, resolved, coefficients, requested, weights)
+    return _Estimate(start, card, start.stages())
+
+
+def _given_bytes(request: SizingRequest) -> int | None:
+    """Memory for the cache that somebody measured or fixed, bytes per card."""
+    measured = request.measured.available_kv_cache_memory_bytes
+    return request.engine_args.kv_cache_memory_bytes if measured is None else measured
+
+
+def _cache(
+    request: SizingRequest, resolved: ResolvedEngineArgs, estimate: _Estimate | None
+) -> Cache | None:
+    """Lay out the cache; None where no memory is estimated for this release. Raises Refusal."""
+    given = _given_bytes(request)
+    measured = request.measured.available_kv_cache_memory_bytes is not None
+    if estimate is not None and not measured:
+        check_start(estimate.start, estimate.card.total, estimate.stages)
+    if given is not None:
+        stages = request.layout.pipeline_parallel_size
+        return cache_for(request, resolved, (given,) * stages)
+    if estimate is not None:
+        likely = tuple(int(stage.available.likely) for stage in estimate.stages)
+        return cache_for(request, resolved, likely)
+    if request.release.memory is None:
+        return None
+    raise refuse(request.release, "gpu_memory_unknown")
+
+
+def _answer(
+    request: SizingRequest,
+    resolved: ResolvedEngineArgs,
+    shape: CacheShape,
+    estimate: _Estimate | None,
+    cache: Cache | None,
+    reason: Reason | None,
+) -> SizingResult:
+    if cache is not None and cache.max_model_len != resolved.max_model_len:
+        shape = cache_shape(request, replace(resolved, max_model_len=cache.max_model_len))
+    expected = _expected(request, resolved, shape, estimate, cache)
+    length = resolved.max_model_len if cache is None else cache.max_model_len
+    plan = planning(request, shape, length, copy_weights_bytes(request, resolved))
+    return SizingResult(
+        request=request,
+        resolved=resolved,
+        reason=reason,
+        cache=cache,
+        weights_bytes_per_rank=max(weights_bytes_per_rank(request, resolved)),
+        checkpoint_bytes=checkpoint_bytes(request.model, request.checkpoint),
+        memory=_memory(request, shape, estimate),
+        available_kv_cache_memory=_available(request, expected),
+        tokens_range=expected.tokens,
+        concurrency_range=expected.concurrency,
+        planning=plan,
+        verdict_requests=_verdict(request, plan, cache, expected, reason),
+        log_lines=() if cache is None else log_lines(request.release, request.gpu, cache),
+        assumptions=_assumptions(request, estimate),
+        cold_concurrency=expected.cold_concurrency,
+        warm_concurrency=expected.warm_concurrency,
+        widest_term=expected.widest_term,
+    )
+
+
+def _refused(request: SizingRequest, reason: Reason) -> SizingResult:
+    """Answer a request that vLLM refuses before it looks at memory."""
+    return SizingResult(
+        request=request,
+        resolved=None,
+        reason=reason,
+        cache=None,
+        weights_bytes_per_rank=None,
+        checkpoint_bytes=None,
+        memory=(),
+        available_kv_cache_memory=None,
+        tokens_range=None,
+        concurrency_range=None,
+        planning=None,
+        verdict_requests=0,
+        log_lines=(),
+        assumptions=tuple(given_assumptions(request)),
+    )
+
+
+def _expected(
+    request: SizingRequest,
+    resolved: ResolvedEngineArgs,
+    shape: CacheShape,
+    estimate: _Estimate | None,
+    cache: Cache | None,
+) -> Expectation:
+    """Give the range of an estimate; a given memory or number of blocks has none."""
+    if estimate is None or _given_bytes(request) is not None:
+        return Expectation()
+    if resolved.num_gpu_blocks_override is not None:
+        return Expectation()
+    return expectation(estimate.stages, shape, cache)
+
+
+def _available(request: SizingRequest, expected: Expectation) -> Range | None:
+    given = _given_bytes(request)
+    return expected.available if given is None else Range(given, given, given)
+
+
+def _memory(
+    request: SizingRequest, shape: CacheShape, estimate: _Estimate | None
+) -> tuple[MemoryTerm, ...]:
+    if estimate is None:
+        return ()
+    stage = binding_stage(estimate.stages, shape)
+    return memory_bar(stage, estimate.card.total, _given_bytes(request))
+
+
+def _verdict(
+    request: SizingRequest,
+    plan: Planning | None,
+    cache: Cache | None,
+    expected: Expectation,
+    reason: Reason | None,
+) -> int:
+    """Promise no more than the planning rule, and no more than the cautious end of the log."""
+    if reason is not None:
+        return 0
+    figures = [] if plan is None else [plan.requests]
+    if cache is not None:
+        low = expected.concurrency
+        surely = cache.max_concurrency if low is None else low.low
+        figures.append(int(surely) * request.layout.engines)
+    return min(figures, default=0)
+
+
+def _assumptions(request: SizingRequest, estimate: _Estimate | None) -> tuple[Assumption, ...]:
+    given = tuple(given_assumptions(request))
+    if estimate is None:
+        return given
+    return (*given, *estimate_assumptions(estimate.start, estimate.card))

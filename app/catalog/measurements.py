@@ -1,0 +1,113 @@
+"""Reads the measured coefficients of the memory model from `data/measurements`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from app.core.coefficients import Bounds, MemoryCoefficients, RunnerCoefficients
+from app.core.units import GIB
+
+RUNNERS = ("V1", "V2")
+_BOUNDS = ("low", "likely", "high")
+
+
+class MeasurementDataError(ValueError):
+    """A row of the coefficients that cannot be used; names the file, the term and the fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """One row: a term with its spread, from a release on.
+
+    `key` tells rows of one term apart (runner, family or quantisation method; "" for none);
+    `rows` are the ids of the observed starts it was fitted on.
+    """
+
+    term: str
+    key: tuple[str, ...]
+    since: tuple[int, ...]
+    bounds: Bounds
+    rows: tuple[str, ...]
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measurements:
+    """All coefficients, and the releases of which starts were observed, oldest first."""
+
+    rows: tuple[Coefficient, ...]
+    observed_releases: tuple[str, ...]
+
+    def coefficients_for(self, release: tuple[int, ...]) -> MemoryCoefficients:
+        """Pick what holds for a release: of each term the newest row not newer than it."""
+        picked: dict[tuple[str, tuple[str, ...]], Coefficient] = {}
+        for row in self.rows:
+            known = picked.get((row.term, row.key))
+            if row.since <= release and (known is None or known.since <= row.since):
+                picked[row.term, row.key] = row
+        bounds = {place: row.bounds for place, row in picked.items()}
+        return MemoryCoefficients(
+            runners=tuple((name, _runner(bounds, name)) for name in RUNNERS),
+            cold_compile=bounds["cold_compile", ()],
+            moe_workspace_kept=bool(bounds["moe_workspace_kept", ()].likely),
+            sparse_workspace_rows=(
+                int(bounds["sparse_workspace_rows", ()].likely),
+                int(bounds["sparse_workspace_rows_long", ()].likely),
+            ),
+            non_torch_bytes=bounds["non_torch", ()],
+            non_torch_group_bytes=bounds["non_torch_group", ()],
+            context_bytes=bounds["context", ()],
+            context_group_bytes=bounds["context_group", ()],
+            integrated_bytes=bounds["integrated", ()],
+            weights=tuple((key[0], b) for (term, key), b in bounds.items() if term == "weights"),
+            encoder_bytes=bounds["encoder", ()],
+            driver_only_bytes=bounds["driver_only", ()],
+            unexplained_bytes=bounds["unexplained", ()],
+            observed_releases=self.observed_releases,
+        )
+
+
+def load_measurements(folder: Path) -> Measurements:
+    """Read `coefficients.json` in `folder`; GiB become bytes. Raises MeasurementDataError."""
+    path = folder / "coefficients.json"
+    table = json.loads(path.read_text(encoding="utf-8"))
+    return Measurements(
+        rows=tuple(_coefficient(row, path.name) for row in table["terms"]),
+        observed_releases=tuple(table["observed_releases"]),
+    )
+
+
+def _runner(bounds: Mapping[tuple[str, tuple[str, ...]], Bounds], name: str) -> RunnerCoefficients:
+    return RunnerCoefficients(
+        sampler_bytes_per_logit=bounds["sampler_bytes_per_logit", (name,)],
+        sampler_state_bytes_per_logit=bounds["sampler_state_bytes_per_logit", (name,)].likely,
+        graph_base_bytes=bounds["graph_base", (name,)],
+        graph_bytes=tuple(
+            (key[1], row)
+            for (term, key), row in bounds.items()
+            if term == "graph_capture" and key[0] == name
+        ),
+    )
+
+
+def _coefficient(row: Mapping[str, Any], name: str) -> Coefficient:
+    try:
+        scale = GIB if row["unit"] == "GiB" else 1
+        low, likely, high = (float(row[bound]) * scale for bound in _BOUNDS)
+        since = tuple(int(part) for part in row["from"].split("."))
+    except (KeyError, TypeError, ValueError) as error:
+        raise MeasurementDataError(f"{name}, term {row.get('term')}: {error!r}") from error
+    if not low <= likely <= high:
+        raise MeasurementDataError(f"{name}, term {row['term']}: {low} <= {likely} <= {high} fails")
+    return Coefficient(
+        term=row["term"],
+        key=tuple(row[name] for name in ("runner", "family", "method") if name in row),
+        since=since,
+        bounds=Bounds(low, likely, high),
+        rows=tuple(row["rows"]),
+        source=row["source"],
+    )

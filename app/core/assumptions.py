@@ -1,0 +1,85 @@
+"""What an answer takes for granted, as codes with values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from app.core.budget import CardMemory
+from app.core.memory import Start, profiles_encoder
+from app.core.request import SizingRequest
+from app.core.result import Assumption
+
+
+def given_assumptions(request: SizingRequest) -> Iterator[Assumption]:
+    """Name what holds whether or not memory is estimated."""
+    gpu, layout = request.gpu, request.layout
+    if gpu.driver_memory_bytes is None:
+        yield Assumption("driver_memory_unknown")
+    if request.release.memory is None and not _memory_given(request):
+        yield Assumption(
+            "memory_estimate_not_offered", (("vllm_version", request.release.version),)
+        )
+    if request.engine_args.gpu_memory_utilization is not None:
+        yield Assumption(
+            "planning_uses_given_utilization",
+            (("gpu_memory_utilization", request.engine_args.gpu_memory_utilization),),
+        )
+    spread = layout.enable_expert_parallel and layout.data_parallel_size > 1
+    if spread and request.model.num_experts:
+        yield Assumption(
+            "experts_spread_over_engines", (("data_parallel_size", layout.data_parallel_size),)
+        )
+    if request.engine_args.kv_cache_memory_bytes is not None:
+        yield Assumption(
+            "utilization_ignored_for_cache",
+            (("kv_cache_memory_bytes", request.engine_args.kv_cache_memory_bytes),),
+        )
+    if request.measured.available_kv_cache_memory_bytes is not None:
+        yield Assumption(
+            "available_memory_given",
+            (("available_bytes", request.measured.available_kv_cache_memory_bytes),),
+        )
+
+
+def estimate_assumptions(start: Start, card: CardMemory) -> Iterator[Assumption]:
+    """Name what the estimate of one start takes for granted."""
+    request, coefficients = start.request, start.coefficients
+    if card.from_driver:
+        yield Assumption(
+            "total_memory_from_driver",
+            (
+                ("low_bytes", int(card.total.low)),
+                ("likely_bytes", int(card.total.likely)),
+                ("high_bytes", int(card.total.high)),
+            ),
+        )
+    if request.release.version not in coefficients.observed_releases:
+        yield Assumption(
+            "release_extrapolated",
+            (
+                ("vllm_version", request.release.version),
+                ("observed_from", coefficients.observed_releases[0]),
+                ("observed_to", coefficients.observed_releases[-1]),
+            ),
+        )
+    if coefficients.cold_compile.high and not start.resolved.enforce_eager:
+        yield Assumption("compile_cache_empty")
+    sampler = start.runner.sampler_bytes_per_logit
+    if sampler.low < sampler.likely / 2:
+        yield Assumption("sampler_without_flashinfer", (("bytes_per_logit", sampler.likely),))
+    if profiles_encoder(request.model, start.resolved):
+        yield Assumption("encoder_profiled")
+    if request.gpu.integrated_memory:
+        yield Assumption("memory_shared_with_host")
+    if not request.release.cudagraph_estimate_subtracted and not start.resolved.enforce_eager:
+        yield Assumption(
+            "cudagraphs_outside_budget",
+            (("cudagraph_bytes", int(start.captured_graphs().likely)),),
+        )
+
+
+def _memory_given(request: SizingRequest) -> bool:
+    return (
+        request.measured.available_kv_cache_memory_bytes is not None
+        or request.engine_args.kv_cache_memory_bytes is not None
+    )

@@ -1,0 +1,100 @@
+"""What was measured about the memory beside weights and cache: coefficients with their spread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+GraphFamily = str
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """A coefficient's most likely value and the ends that nine of ten starts keep to.
+
+    `low` and `high` are of the coefficient itself: a high coefficient leaves little for the cache.
+    """
+
+    low: float
+    likely: float
+    high: float
+
+    def times(self, factor: float) -> Bounds:
+        """Turn a coefficient per unit into an amount."""
+        return Bounds(self.low * factor, self.likely * factor, self.high * factor)
+
+    def plus(self, amount: float) -> Bounds:
+        """Add an amount without spread."""
+        return Bounds(self.low + amount, self.likely + amount, self.high + amount)
+
+
+NOTHING = Bounds(0.0, 0.0, 0.0)
+
+
+def exactly(amount: float) -> Bounds:
+    """Give an amount without spread."""
+    return Bounds(amount, amount, amount)
+
+
+def largest(terms: Iterable[Bounds]) -> Bounds:
+    """Peak of phases that do not overlap: each bound is the largest of theirs."""
+    lows, likelies, highs = zip(*((t.low, t.likely, t.high) for t in terms), strict=True)
+    return Bounds(max(lows), max(likelies), max(highs))
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerCoefficients:
+    """What one model runner (V1, V2) of one release takes.
+
+    sampler_bytes_per_logit        transient, per sampled row and vocabulary entry
+    sampler_state_bytes_per_logit  kept, per max_num_seqs and vocabulary entry
+    graph_base_bytes               graph estimate before the first capture size counts
+    graph_bytes                    graph estimate of 51 capture sizes, by family
+    """
+
+    sampler_bytes_per_logit: Bounds
+    sampler_state_bytes_per_logit: float
+    graph_base_bytes: Bounds
+    graph_bytes: tuple[tuple[GraphFamily, Bounds], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemoryCoefficients:
+    """Everything the memory model does not derive from shapes, for one release.
+
+    runners                  by name, V1 and V2
+    cold_compile             share of the embedding table that a start with an empty compile cache
+                             allocates on top (0 where that release never does)
+    moe_workspace_kept       the workspace of the experts stays allocated beside the sampler
+    sparse_workspace_rows    rows per token of max_model_len that sparse MLA keeps for prefill: up
+                             to 256k tokens, and above
+    non_torch_bytes          context growth and libraries, one card
+    non_torch_group_bytes    the same where tensor or pipeline parallelism talks over NCCL
+    context_bytes            held outside the budget before the weights load, one card
+    context_group_bytes      the same with NCCL
+    integrated_bytes         extra on cards that share the host's memory
+    weights                  loaded bytes over predicted bytes, by quantisation method ("" other)
+    encoder_bytes            peak of the encoder of a multimodal model at start
+    driver_only_bytes        what the driver reports and cudaMemGetInfo does not
+    observed_releases        versions of which starts were observed, oldest first
+    unexplained_bytes        spread of starts that the terms do not explain (likely is 0)
+    """
+
+    runners: tuple[tuple[str, RunnerCoefficients], ...]
+    cold_compile: Bounds
+    moe_workspace_kept: bool
+    sparse_workspace_rows: tuple[int, int]
+    non_torch_bytes: Bounds
+    non_torch_group_bytes: Bounds
+    context_bytes: Bounds
+    context_group_bytes: Bounds
+    integrated_bytes: Bounds
+    weights: tuple[tuple[str, Bounds], ...]
+    encoder_bytes: Bounds
+    driver_only_bytes: Bounds
+    unexplained_bytes: Bounds
+    observed_releases: tuple[str, ...]
+
+    def runner(self, name: str) -> RunnerCoefficients:
+        """Coefficients of the V1 or the V2 runner. Raises KeyError for another name."""
+        return dict(self.runners)[name]

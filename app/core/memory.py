@@ -1,0 +1,246 @@
+"""The memory of one card at start: weights, what the profile run takes, and what is left.
+
+A start is measured by vLLM itself; before it, everything but the block arithmetic is an estimate.
+Each term has a most likely value and two ends, in bytes per card; the ends of different terms are
+combined as independent spreads, so the range of the sum is what nine of ten starts keep to.
+Source: vllm/v1/worker/gpu_worker.py (determine_available_memory) and the observed starts in
+data/measurements.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from app.core.activations import (
+    ACTIVATION_BYTES,
+    embedding_bytes,
+    expert_workspace_bytes,
+    forward_bytes,
+    sparse_workspace_bytes,
+)
+from app.core.coefficients import (
+    NOTHING,
+    Bounds,
+    MemoryCoefficients,
+    RunnerCoefficients,
+    exactly,
+    largest,
+)
+from app.core.engine import ResolvedEngineArgs
+from app.core.model_spec import MlaSpec, ModelSpec, StateSpec
+from app.core.request import SizingRequest
+
+FULL_CAPTURE_SIZES = 51
+
+
+@dataclass(frozen=True, slots=True)
+class StageMemory:
+    """One pipeline stage's card before the cache is allocated, bytes.
+
+    `available` is what is left for the cache within the budget: its `low` is the cautious end.
+    `cold_peak` and `warm_peak` are the likely peak with an empty and with a filled compile cache.
+    """
+
+    requested: Bounds
+    weights: Bounds
+    peak_activation: Bounds
+    persistent_buffers: Bounds
+    non_torch: Bounds
+    cudagraph_estimate: Bounds
+    unexplained: Bounds
+    cold_peak: float
+    warm_peak: float
+
+    def terms(self) -> tuple[tuple[str, Bounds], ...]:
+        """Name what leaves the budget, in the order of the bar."""
+        return (
+            ("weights", self.weights),
+            ("peak_activation", self.peak_activation),
+            ("persistent_buffers", self.persistent_buffers),
+            ("non_torch", self.non_torch),
+            ("cudagraph_estimate", self.cudagraph_estimate),
+        )
+
+    @property
+    def available(self) -> Bounds:
+        """Requested memory minus every term, bytes; may be negative."""
+        taken = [term for _, term in self.terms()]
+        likely = self.requested.likely - sum(term.likely for term in taken)
+        spread = [*taken, self.unexplained]
+        down = math.hypot(
+            self.requested.likely - self.requested.low, *(t.high - t.likely for t in spread)
+        )
+        up = math.hypot(
+            self.requested.high - self.requested.likely, *(t.likely - t.low for t in spread)
+        )
+        return Bounds(likely - down, likely, likely + up)
+
+    def available_after(self, peak: float) -> float:
+        """Likely memory left for the cache if the profile run peaked at `peak`, bytes."""
+        return self.available.likely + self.peak_activation.likely - peak
+
+
+@dataclass(frozen=True, slots=True)
+class _Peak:
+    """Peak of the profile run: expected, with an empty and with a filled compile cache, bytes."""
+
+    expected: Bounds
+    cold: float
+    warm: float
+
+    @classmethod
+    def measured(cls, peak_bytes: int) -> _Peak:
+        return cls(exactly(peak_bytes), peak_bytes, peak_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One engine's start as the memory model sees it: request, resolved arguments, coefficients."""
+
+    request: SizingRequest
+    resolved: ResolvedEngineArgs
+    coefficients: MemoryCoefficients
+    requested: Bounds
+    weights_bytes_per_stage: tuple[int, ...]
+
+    @property
+    def model(self) -> ModelSpec:
+        """The model that is served."""
+        return self.request.model
+
+    @property
+    def runner(self) -> RunnerCoefficients:
+        """Coefficients of the model runner that this start uses."""
+        return self.coefficients.runner(self.resolved.model_runner)
+
+    def stages(self) -> tuple[StageMemory, ...]:
+        """Memory of each pipeline stage's card, first stage first."""
+        return tuple(self._stage(stage) for stage in range(len(self.weights_bytes_per_stage)))
+
+    def _stage(self, stage: int) -> StageMemory:
+        measured = self.request.measured
+        last = stage == len(self.weights_bytes_per_stage) - 1
+        peak = self._peak_activation(first=stage == 0, last=last)
+        if measured.peak_activation_bytes is not None:
+            peak = _Peak.measured(measured.peak_activation_bytes)
+        return StageMemory(
+            requested=self.requested,
+            weights=_measured(measured.weights_bytes) or self._weights(stage),
+            peak_activation=peak.expected,
+            persistent_buffers=NOTHING
+            if measured.non_torch_bytes is not None
+            else self._persistent_buffers(last=last),
+            non_torch=_measured(measured.non_torch_bytes) or self._non_torch(),
+            cudagraph_estimate=_measured(measured.cudagraph_bytes) or self._cudagraph_estimate(),
+            unexplained=self._unexplained(),
+            cold_peak=peak.cold,
+            warm_peak=peak.warm,
+        )
+
+    def _weights(self, stage: int) -> Bounds:
+        shares = dict(self.coefficients.weights)
+        method = self.request.checkpoint.quantization.method or ""
+        return shares.get(method, shares[""]).times(self.weights_bytes_per_stage[stage])
+
+    def _peak_activation(self, *, first: bool, last: bool) -> _Peak:
+        phases = largest(self._phases(first=first, last=last))
+        compiling = NOTHING
+        if (first or last) and not self.resolved.enforce_eager:
+            table = embedding_bytes(self.model, self.request.layout.tensor_parallel_size)
+            compiling = self.coefficients.cold_compile.times(table)
+        return _Peak(
+            expected=largest((phases, compiling)),
+            cold=max(phases.likely, compiling.high),
+            warm=phases.likely,
+        )
+
+    def _phases(self, *, first: bool, last: bool) -> Iterator[Bounds]:
+        """Peaks of the profile run that do not overlap, apart from compiling.
+
+        The hidden states of all tokens stay alive through forward pass and sampler.
+        """
+        model, layout, tokens = (
+            self.model,
+            self.request.layout,
+            self.resolved.max_num_batched_tokens,
+        )
+        hidden = ACTIVATION_BYTES * tokens * model.hidden_size
+        yield exactly(forward_bytes(model, layout.tensor_parallel_size, tokens) + hidden)
+        if not self.coefficients.moe_workspace_kept:
+            yield exactly(expert_workspace_bytes(model, layout, tokens) + hidden)
+        if last:
+            rows = min(tokens, self.resolved.max_num_seqs)
+            yield self.runner.sampler_bytes_per_logit.times(rows * model.vocab_size).plus(hidden)
+        if first and profiles_encoder(model, self.resolved):
+            yield self.coefficients.encoder_bytes
+
+    def _persistent_buffers(self, *, last: bool) -> Bounds:
+        experts = 0
+        if self.coefficients.moe_workspace_kept:
+            experts = expert_workspace_bytes(
+                self.model, self.request.layout, self.resolved.max_num_batched_tokens
+            )
+        sparse = sparse_workspace_bytes(
+            self.model, self.resolved.max_model_len, self.coefficients.sparse_workspace_rows
+        )
+        state = self.runner.sampler_state_bytes_per_logit if last else 0.0
+        rows = self.resolved.max_num_seqs * self.model.vocab_size
+        return exactly(max(experts, sparse) + state * rows)
+
+    def _non_torch(self) -> Bounds:
+        alone = self.request.layout.cards_per_engine == 1
+        coefficients = self.coefficients
+        held = coefficients.non_torch_bytes if alone else coefficients.non_torch_group_bytes
+        if not self.request.gpu.integrated_memory:
+            return held
+        extra = coefficients.integrated_bytes
+        return Bounds(held.low + extra.low, held.likely + extra.likely, held.high + extra.high)
+
+    def _cudagraph_estimate(self) -> Bounds:
+        if not self.request.release.cudagraph_estimate_subtracted:
+            return NOTHING
+        return self.captured_graphs()
+
+    def captured_graphs(self) -> Bounds:
+        """CUDA graphs of one card, whether or not this release counts them before the cache."""
+        if self.resolved.enforce_eager:
+            return NOTHING
+        share = self.resolved.cudagraph_capture_sizes / FULL_CAPTURE_SIZES
+        per_family = dict(self.runner.graph_bytes)[graph_family(self.model)].times(share)
+        base = self.runner.graph_base_bytes
+        return Bounds(
+            base.low + per_family.low, base.likely + per_family.likely, base.high + per_family.high
+        )
+
+    def _unexplained(self) -> Bounds:
+        measured = self.request.measured
+        if None not in (measured.peak_activation_bytes, measured.non_torch_bytes):
+            return NOTHING
+        return self.coefficients.unexplained_bytes
+
+
+def _measured(value: int | None) -> Bounds | None:
+    return None if value is None else exactly(value)
+
+
+def profiles_encoder(model: ModelSpec, resolved: ResolvedEngineArgs) -> bool:
+    """Whether the profile run feeds an encoder: not in text-only mode, not with all limits at 0."""
+    if not model.multimodal or resolved.language_model_only:
+        return False
+    limits = resolved.limit_mm_per_prompt
+    return limits is None or any(count for _, count in limits)
+
+
+def graph_family(model: ModelSpec) -> str:
+    """Kind of model by what its graphs cost: `dense`, `moe`, `hybrid`, `mla` or `sparse_mla`."""
+    caches = [layer.cache for layer in model.layers]
+    latent = [cache for cache in caches if isinstance(cache, MlaSpec)]
+    if any(cache.sparse for cache in latent):
+        return "sparse_mla"
+    if latent:
+        return "mla"
+    if any(isinstance(cache, StateSpec) for cache in caches):
+        return "hybrid"
+    return "moe" if model.num_experts else "dense"
