@@ -6,11 +6,11 @@ as notices, and the text as entered stays at hand for the form.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from app.catalog.model_search import nearest_names
 from app.core.reasons import Number
 from app.core.units import AUTO_MAX_MODEL_LEN
 from app.wizard import pasted, readers
@@ -18,7 +18,6 @@ from app.wizard.inputs import BY_NAME, FORMAT_KEYS, INPUTS, RENAMED, UNSURE, Inp
 
 FORMAT_VERSION: Final = 1
 DEFAULT_VLLM_VERSION: Final = "0.32.0"
-NEAREST_CUTOFF: Final = 0.6
 _READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "text": readers.read_text,
     "flag": readers.read_flag,
@@ -181,12 +180,9 @@ def parse_answers(
     )
 
 
-def nearest_name(name: str, known: Sequence[str]) -> str:
+def nearest_name(name: str, known: Iterable[str]) -> str:
     """Return the known name closest to one that was mistyped, or "" where none is close."""
-    wanted = name[: readers.MAX_TEXT_LENGTH].lower()
-    by_lower = {each.lower(): each for each in known}
-    close = difflib.get_close_matches(wanted, list(by_lower), n=1, cutoff=NEAREST_CUTOFF)
-    return by_lower[close[0]] if close else ""
+    return next(iter(nearest_names(known, name, 1)), "")
 
 
 def _last_texts(pairs: Iterable[tuple[str, str]], notices: list[Notice]) -> dict[str, str]:

@@ -1,0 +1,168 @@
+"""Which model and which checkpoint the answers mean."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from app.catalog.catalogue import Catalogue
+from app.catalog.checkpoints import precisions_of
+from app.catalog.hf_config import ConfigError, read_config
+from app.catalog.hf_quantization import read_quantization
+from app.catalog.model_search import FoundModel, find_model, nearest_models
+from app.catalog.models import CatalogueModel
+from app.core.checkpoint import Checkpoint
+from app.core.model_spec import ModelSpec
+from app.core.reasons import Reason, ReasonCode, Refusal
+from app.core.result import Assumption
+from app.wizard.answers import Answers, Problem, nearest_name
+
+UNSURE_PRECISION: Final = "fp8"
+NESTED_CONFIGS: Final = ("text_config", "vision_config", "audio_config")
+_REFUSALS: Final[Mapping[str, ReasonCode]] = {
+    "architecture_unknown": "architecture_unknown",
+    "quantization_not_supported": "quantization_not_supported",
+}
+
+
+class UnusableAnswerError(ValueError):
+    """An answer that the catalogue, or the config pasted, cannot give a value for."""
+
+    def __init__(self, problem: Problem) -> None:
+        """Keep the problem for the page."""
+        super().__init__(problem.code)
+        self.problem = problem
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """A model with one checkpoint; `entry` is None for a pasted config."""
+
+    entry: CatalogueModel | None
+    spec: ModelSpec
+    checkpoint: Checkpoint
+    assumptions: tuple[Assumption, ...] = ()
+
+
+def choose_model(answers: Answers, catalogue: Catalogue) -> ModelChoice:
+    """Find model and checkpoint.
+
+    Raises UnusableAnswerError, and Refusal for an architecture or a quantisation that is unknown.
+    """
+    if answers.hf_config is not None:
+        return _pasted(answers)
+    if answers.model is None:
+        raise UnusableAnswerError(Problem("missing", "model", ""))
+    found = find_model(catalogue.models, answers.model)
+    if found is None:
+        near = nearest_models(catalogue.models, answers.model, 1)
+        nearest = near[0].slug if near else ""
+        raise UnusableAnswerError(
+            Problem("unknown_model", "model", answers.model, (("nearest", nearest),))
+        )
+    checkpoint, assumptions = _checkpoint(answers, found)
+    entry = found.model
+    overrides = json.loads(answers.hf_overrides) if answers.hf_overrides else {}
+    if overrides:
+        spec = _read(_overridden(entry.config, overrides), "hf_overrides")
+    else:
+        spec = _entry_spec(entry)
+    return ModelChoice(entry, spec, checkpoint, assumptions)
+
+
+def _entry_spec(entry: CatalogueModel) -> ModelSpec:
+    try:
+        return entry.spec
+    except ConfigError as error:
+        raise _unusable(error, "model") from None
+
+
+def _checkpoint(answers: Answers, found: FoundModel) -> tuple[Checkpoint, tuple[Assumption, ...]]:
+    entry = found.model
+    if "checkpoint" in answers.unsure:
+        chosen = (entry.select(UNSURE_PRECISION) or entry.select())[0]
+        not_sure = Assumption("not_sure", (("field", "checkpoint"), ("value", chosen.hf_id)))
+        return chosen.checkpoint, (not_sure,)
+    if answers.checkpoint is None:
+        if found.checkpoint is not None:
+            return found.checkpoint.checkpoint, ()
+        chosen = entry.select()[0]
+        return chosen.checkpoint, (
+            Assumption("default_checkpoint", (("checkpoint", chosen.hf_id),)),
+        )
+    wanted = answers.checkpoint.casefold()
+    matching = entry.select(wanted)
+    if not matching:
+        known = [*(each.hf_id for each in entry.checkpoints), *precisions_of(entry.checkpoints)]
+        nearest = nearest_name(answers.checkpoint, known)
+        numbers = (("nearest", nearest), ("model", entry.slug))
+        raise UnusableAnswerError(
+            Problem("unknown_checkpoint", "checkpoint", answers.checkpoint, numbers)
+        )
+    chosen = matching[0]
+    if chosen.hf_id.casefold() == wanted:
+        return chosen.checkpoint, ()
+    values = (
+        ("precision", wanted),
+        ("checkpoint", chosen.hf_id),
+        ("matching", len(matching)),
+    )
+    return chosen.checkpoint, (Assumption("checkpoint_chosen", values),)
+
+
+def _pasted(answers: Answers) -> ModelChoice:
+    if answers.model is not None:
+        raise UnusableAnswerError(Problem("pasted_and_named", "model", answers.model))
+    if answers.checkpoint is not None:
+        raise UnusableAnswerError(Problem("pasted_and_named", "checkpoint", answers.checkpoint))
+    config = json.loads(answers.hf_config or "{}")
+    quant = json.loads(answers.hf_quant_config) if answers.hf_quant_config else None
+    if answers.hf_overrides is not None:
+        config = _overridden(config, json.loads(answers.hf_overrides))
+    spec = _read(config, "hf_config")
+    try:
+        quantization, kv_cache_scheme = read_quantization(config, quant)
+    except ConfigError as error:
+        raise _unusable(error, "hf_quant_config" if quant else "hf_config") from None
+    checkpoint = Checkpoint(
+        hf_id="",
+        precision=quantization.method or spec.dtype,
+        quantization=quantization,
+        kv_cache_scheme=kv_cache_scheme,
+        confidence="pasted",
+    )
+    return ModelChoice(None, spec, checkpoint, (Assumption("config_pasted"),))
+
+
+def _read(config: Mapping[str, Any], field: str) -> ModelSpec:
+    try:
+        return _read_text(json.dumps(config, sort_keys=True))
+    except ConfigError as error:
+        raise _unusable(error, field) from None
+
+
+@lru_cache(maxsize=64)
+def _read_text(text: str) -> ModelSpec:
+    """Read a config once: the core's caches key on the identity of the spec."""
+    return read_config(json.loads(text))
+
+
+def _unusable(error: ConfigError, field: str) -> Exception:
+    if error.code in _REFUSALS:
+        return Refusal(Reason(_REFUSALS[error.code], error.numbers))
+    return UnusableAnswerError(Problem(error.code, field, "", error.numbers))
+
+
+def _overridden(config: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay `--hf-overrides` over a config: nested configs are merged, everything else replaced."""
+    merged = dict(config)
+    for key, value in overrides.items():
+        inner = merged.get(key)
+        if key in NESTED_CONFIGS and isinstance(inner, dict) and isinstance(value, dict):
+            merged[key] = _overridden(inner, value)
+        else:
+            merged[key] = value
+    return merged
