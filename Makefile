@@ -103,7 +103,20 @@ test-deep: chromium $(STATIC_CHECKS) $(MO) ## The long runs: large property coun
 	@$(BIN)/coverage combine --quiet && $(BIN)/coverage report --fail-under=95
 	@$(BIN)/coverage report --include='app/core/*' --fail-under=100
 	@$(PYTEST) -q -m "browser"
-	@$(BIN)/mutmut run && $(BIN)/mutmut results
+	@$(BIN)/mutmut run && $(BIN)/mutmut export-cicd-stats >/dev/null
+	@$(BIN)/python -c 'import json; s = json.load(open("mutants/mutmut-cicd-stats.json")); \
+		share = s["killed"] / s["total"]; print(f"{share:.1%} of {s[\"total\"]} mutants killed"); \
+		exit(share < 0.95)'
+
+# --- look -----------------------------------------------------------------------------------------
+
+.PHONY: bench
+bench: $(VENV)/run.stamp $(MO) ## Measure answers per second and latency (BENCH_PATHS="/de/ …")
+	@$(BIN)/python -m app.tools.bench $(BENCH_PATHS)
+
+.PHONY: screenshots
+screenshots: chromium $(VENV)/dev.stamp $(MO) ## Take pictures of every page into build/screenshots/ (PAGES="/de/ …")
+	@$(BIN)/python -m app.tools.screenshots $(PAGES)
 
 # --- change ---------------------------------------------------------------------------------------
 

@@ -14,13 +14,14 @@ from app.web import errors
 from app.web.assets import MOUNT, Assets
 from app.web.observe import Observe
 from app.web.render import Renderer
-from app.web.routes import entrance, health
+from app.web.routes import entrance, health, pages
 from app.web.security import CrossSiteGuard, SecurityHeaders, SizeLimits
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 ROUTERS: Final = (
     entrance.router,
     health.router,
+    pages.router,
 )
 
 
