@@ -1,5 +1,6 @@
 """A test client that refuses to hand over HTML with a mistake in it."""
 
+import re
 from collections import Counter
 from xml.etree.ElementTree import Element
 
@@ -9,6 +10,11 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 FULL_PAGE = "<!doctype html>"
+FIRST_TAG = re.compile(r"\s*(?:<!--.*?-->\s*)*<(\w+)", re.DOTALL)
+# a fragment is parsed inside the element it belongs in
+CONTAINERS = {
+    "tr": "tbody", "td": "tr", "th": "tr", "tbody": "table", "thead": "table", "option": "select",
+}  # fmt: skip
 
 
 class HtmlError(AssertionError):
@@ -23,9 +29,11 @@ def parse_strictly(html: str) -> Element:
     """
     parser = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False)
     whole = html.lstrip().lower().startswith(FULL_PAGE)
+    first = FIRST_TAG.match(html)
+    container = CONTAINERS.get(first.group(1).lower() if first else "", "div")
     try:
         tree: Element = (
-            parser.parse(html) if whole else parser.parseFragment(html, container="template")
+            parser.parse(html) if whole else parser.parseFragment(html, container=container)
         )
     except html5lib.html5parser.ParseError as error:
         line, column = parser.tokenizer.stream.position()
