@@ -72,15 +72,15 @@ def expert_workspace_bytes(model: ModelSpec, layout: Layout, num_tokens: int) ->
 
     Two buffers of tokens x experts per token: the larger of intermediate and hidden size, and the
     larger of gate-and-up and hidden size. With expert parallelism every expert keeps its full
-    width, and the tokens of all data-parallel engines meet.
+    width, else all cards of all data-parallel engines share it; the tokens of all engines meet.
     Source: vllm/model_executor/layers/fused_moe/modular_kernel.py (workspace shapes of the Triton
     kernel).
     """
     if not model.num_experts:
         return 0
-    shared_experts = layout.enable_expert_parallel
-    inner = model.moe_intermediate_size // (1 if shared_experts else layout.tensor_parallel_size)
-    tokens = num_tokens * (layout.data_parallel_size if shared_experts else 1)
+    cards = layout.tensor_parallel_size * layout.data_parallel_size
+    inner = model.moe_intermediate_size // (1 if layout.enable_expert_parallel else cards)
+    tokens = num_tokens * layout.data_parallel_size
     hidden = model.hidden_size
     columns = max(inner, hidden) + max(2 * inner, hidden)
     return ACTIVATION_BYTES * tokens * model.num_experts_per_tok * columns

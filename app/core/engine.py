@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,11 @@ class EngineArgs:
     enable_lora: bool = False
     max_loras: int = 1
     max_lora_rank: int = 16
+
+    def with_flag(self, flag: str, value: object) -> EngineArgs:
+        """Copy with one flag set; `flag` is a field name. Raises TypeError for another."""
+        changes: dict[str, Any] = {flag: value}
+        return replace(self, **changes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,8 @@ class SizingResult:
     None when the arithmetic is exact (given memory). `verdict_requests` = min(planning requests,
     floor(low expected concurrency)) over all engines. `cold_concurrency` and `warm_concurrency`
     are set where an empty and a filled compile cache give different figures. `widest_term` is the
-    code of the term behind most of the range.
+    code of the term behind most of the range (`unexplained` and `total_memory` beside those of
+    `memory`). `total_memory_bytes` is what vLLM sees of one card, None where it is unknown.
     """
 
     request: SizingRequest
@@ -111,6 +112,7 @@ class SizingResult:
     cold_concurrency: float | None = None
     warm_concurrency: float | None = None
     widest_term: str | None = None
+    total_memory_bytes: int | None = None
 
     @property
     def ok(self) -> bool:

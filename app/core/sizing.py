@@ -147,6 +147,7 @@ def _answer(
         cold_concurrency=expected.cold_concurrency,
         warm_concurrency=expected.warm_concurrency,
         widest_term=expected.widest_term,
+        total_memory_bytes=None if estimate is None else int(estimate.card.total.likely),
     )
 
 
