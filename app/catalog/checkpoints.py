@@ -103,7 +103,7 @@ class CheckpointRow(StrictModel):
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CatalogueCheckpoint:
     """A checkpoint for the core (`checkpoint`) and its facts with their sources (`row`)."""
 

@@ -29,7 +29,7 @@ GpuFactName = Literal[
 _BRANDS = {"nvidia", "amd", "intel", "instinct", "geforce", "tesla", "gpu", "graphics"}
 _IN_BRACKETS = re.compile(r"\([^)]*\)")
 _TOKEN = re.compile(r"[a-z0-9]+")
-_GIGABYTES = re.compile(r"([0-9]{2,3})g")
+_GIGABYTES = re.compile(r"^([0-9]{2,3})g$")
 
 
 class GpuFile(StrictModel):
@@ -57,7 +57,7 @@ class GpuFile(StrictModel):
     fp4: Fact[bool]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CatalogueGpu:
     """A card with what the core needs (`spec`) and every fact with its source (`facts`)."""
 
@@ -84,7 +84,7 @@ def load_gpus(folder: Path, problems: list[Problem]) -> dict[str, CatalogueGpu]:
     """Read every card; what is wrong is added to `problems` and the card left out."""
     gpus: dict[str, CatalogueGpu] = {}
     logged: dict[str, str] = {}
-    for path in sorted(folder.glob("*.toml")):
+    for path in sorted(folder.glob("*.toml"), key=lambda each: each.stem):
         facts = read_file(path, GpuFile, problems)
         if facts is None:
             continue
@@ -97,7 +97,7 @@ def load_gpus(folder: Path, problems: list[Problem]) -> dict[str, CatalogueGpu]:
 
 
 def gpus_logged_as(gpus: Mapping[str, CatalogueGpu], logged_name: str) -> tuple[CatalogueGpu, ...]:
-    """Find the cards that a log may mean by `logged_name`, most likely first.
+    """Find the cards that a log may mean by `logged_name`, by slug.
 
     One card when the driver's full name is given (`NVIDIA H100 80GB HBM3`), several when people
     wrote a short name (`H100`), none when no card fits.

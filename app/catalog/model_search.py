@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import inf
 
 from app.catalog.checkpoints import CatalogueCheckpoint
 from app.catalog.models import CatalogueModel
@@ -74,9 +75,18 @@ def search_models(
     """
     text = " ".join(query.casefold().split())[:MAX_QUERY]
     ranked = sorted(
-        (_rank(model, text), model.name.casefold(), slug) for slug, model in models.items()
+        (_rank(model, text), _natural(model.name), slug) for slug, model in models.items()
     )
     return tuple(models[slug] for rank, _, slug in ranked if rank < _NO_MATCH)[:limit]
+
+
+def _natural(name: str) -> tuple[tuple[float, str], ...]:
+    """Sort key in which 8B comes before 70B: numbers by value, before words."""
+    words = _WORD.findall(name.casefold())
+    return tuple(
+        (float(".".join(word.split(".")[:2])), "") if word[0].isdigit() else (inf, word)
+        for word in words
+    )
 
 
 def _rank(model: CatalogueModel, text: str) -> int:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -74,9 +73,12 @@ class Unknown:
     values: tuple[tuple[str, int | str], ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CatalogueModel:
-    """A model with its checkpoints; `spec` is built from `config` when it is first asked for."""
+    """A model with its checkpoints; `spec` is built from `config` when it is first asked for.
+
+    Compared by identity, so that caches can key on it.
+    """
 
     row: ModelFile
     config: Mapping[str, Any]
@@ -131,7 +133,7 @@ def load_models(folder: Path, problems: list[Problem]) -> dict[str, CatalogueMod
     """Read every model; what is wrong is added to `problems` and the model left out."""
     models: dict[str, CatalogueModel] = {}
     owners: dict[str, str] = {}
-    for path in sorted(folder.glob("*.json")):
+    for path in sorted(folder.glob("*.json"), key=lambda each: each.stem):
         row = read_file(path, ModelFile, problems, _row_name)
         if row is None:
             continue
@@ -174,37 +176,37 @@ def _contradictions(path: Path, row: ModelFile, owners: Mapping[str, str]) -> li
     if row.hf_id not in {each.hf_id for each in row.checkpoints}:
         message = f"is {row.hf_id!r}, which is none of the checkpoints. Add it to them."
         found.append(Problem(file, row.slug, "hf_id", message))
-    times = Counter(each.hf_id.casefold() for each in row.checkpoints)
+    seen = dict(owners)
     for index, each in enumerate(row.checkpoints):
         where = f"{row.slug}, checkpoint {index} ({each.hf_id})"
-        key = each.hf_id.casefold()
-        if times[key] > 1 or key in owners:
-            message = f"also belongs to {owners.get(key, row.slug)}. Keep it in one place."
-            found.append(Problem(file, where, "hf_id", message))
         found.extend(
-            Problem(file, where, f"quantization.{field}.{name}", _unknown_scheme(scheme))
-            for field, name, scheme in _schemes(each)
-            if scheme not in STORAGE_SCHEMES and scheme != UNQUANTIZED
+            Problem(file, where, field, message)
+            for field, message in _checkpoint_problems(each, seen.get(each.hf_id.casefold()))
         )
-        if each.weights_bytes is None and not each.source:
-            found.append(Problem(file, where, "source", "is missing. Say where it was seen."))
-        if (each.quantization is None) != (each.precision == "bf16"):
-            message = (
-                f"and the precision {each.precision!r} contradict each other. Only `bf16` "
-                "checkpoints have no quantization."
-            )
-            found.append(Problem(file, where, "quantization", message))
+        seen[each.hf_id.casefold()] = row.slug
     return found
 
 
-def _schemes(checkpoint: CheckpointRow) -> list[tuple[str, str, str]]:
-    quantization = checkpoint.quantization
-    if quantization is None:
-        return []
-    return [
-        *(("schemes", name, scheme) for name, scheme in quantization.schemes.items()),
-        *(("by_name", name, scheme) for name, scheme in quantization.by_name.items()),
-    ]
+def _checkpoint_problems(row: CheckpointRow, owner: str | None) -> Iterator[tuple[str, str]]:
+    """Field and message of what is wrong with a checkpoint that `owner` may already have."""
+    if owner is not None:
+        yield "hf_id", f"also belongs to {owner}. Keep it in one place."
+    for field, scheme in _schemes(row):
+        if scheme not in STORAGE_SCHEMES and scheme != UNQUANTIZED:
+            yield f"quantization.{field}", _unknown_scheme(scheme)
+    if row.weights_bytes is None and not row.source:
+        yield "source", "is missing. Say where it was seen."
+    if (row.quantization is None) != (row.precision == "bf16"):
+        message = f"and the precision {row.precision!r} contradict each other."
+        yield "quantization", f"{message} Only `bf16` checkpoints have no quantization."
+
+
+def _schemes(row: CheckpointRow) -> Iterator[tuple[str, str]]:
+    if row.quantization is not None:
+        for name, scheme in row.quantization.schemes.items():
+            yield f"schemes.{name}", scheme
+        for name, scheme in row.quantization.by_name.items():
+            yield f"by_name.{name}", scheme
 
 
 def _unknown_scheme(scheme: str) -> str:
