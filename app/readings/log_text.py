@@ -1,0 +1,154 @@
+"""A pasted text as records: decoded, numbered lines, colours removed, hard wraps joined."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Final
+
+from app.readings.log_prefix import starts_record
+
+_ESCAPES: Final = (
+    "\x1b",
+    "\x9b",
+    "#033[",
+    "\\x1b[",
+    "\\u001b[",
+    "\\033[",
+    "\\e[",
+    "\u241b[",
+    "^[[",
+    "ESC[",
+)
+_COLOUR = re.compile(
+    r"(?:(?:\x1b|#033|\\x1b|\\u001b|\\033|\\e|\u241b|\^\[|ESC)\[|\x9b)[0-?]{0,20}[ -/]{0,4}[@-~]"
+)
+_HYPERLINK = re.compile(r"\x1b\][^\x07\x1b\n]{0,2000}(?:\x07|\x1b\\)?")
+_BARE_COLOUR = re.compile(r"\[[0-9]{1,2}(?:;[0-9]{1,3}){0,4}m")
+_SPACES: Final = ("\u00a0", "\u202f", "\u2009", "\u2007", "\u3000", "\t")
+_ENTITIES: Final = (
+    ("&quot;", '"'), ("&#34;", '"'), ("&#39;", "'"), ("&#x27;", "'"), ("&apos;", "'"),
+    ("&lt;", "<"), ("&gt;", ">"), ("&nbsp;", " "), ("&amp;", "&"),
+)  # fmt: skip
+_INVISIBLE: Final = ("\x00", "\ufeff", "\u200b", "\u200e", "\u200f", "\u2060")
+
+_NARROWEST_WRAP: Final = 60
+_WIDEST_WRAP: Final = 400
+_FEWEST_FULL_LINES: Final = 3
+_SAMPLE_BYTES: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class LogText:
+    """The cleaned text, one record a line, and where each record stands in what was pasted.
+
+    offsets      start of each record in `text`, ascending
+    first_lines  1-based pasted line of each record; one entry more than records, so that the last
+                 line of record i is `first_lines[i + 1] - 1`
+    """
+
+    text: str
+    offsets: list[int]
+    first_lines: list[int]
+
+    def record_at(self, offset: int) -> int:
+        """Index of the record that holds the character at `offset`."""
+        return bisect_right(self.offsets, offset) - 1
+
+    def end_of(self, record: int) -> int:
+        """Offset just behind the last character of a record, its line break not counted."""
+        if record + 1 < len(self.offsets):
+            return self.offsets[record + 1] - 1
+        return len(self.text)
+
+
+def decode(data: bytes) -> str:
+    """Decode a pasted or dropped file: UTF-8, or UTF-16 as Windows PowerShell's `>` writes it.
+
+    Bytes that fit neither become U+FFFD; nothing is refused.
+    """
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", errors="replace")
+    sample = data[:_SAMPLE_BYTES]
+    if sample and sample.count(0) * 3 > len(sample):
+        encoding = "utf-16-be" if sample[0] == 0 else "utf-16-le"
+        return data.decode(encoding, errors="replace")
+    return data.decode("utf-8-sig", errors="replace")
+
+
+def split_lines(text: str) -> list[str]:
+    """Split where a browser's text field would: LF, CR LF, and a lone CR (progress bars).
+
+    The one rule for line numbers: `ReadLine.line` counts these lines from 1.
+    """
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def read_text(text: str) -> LogText:
+    """Clean a text and cut it into records; no line is lost and numbers stay those of the paste."""
+    lines = split_lines(_clean(text))
+    records, first_lines = _unwrap(lines)
+    offsets: list[int] = []
+    position = 0
+    for record in records:
+        offsets.append(position)
+        position += len(record) + 1
+    first_lines.append(len(lines) + 1)
+    return LogText("\n".join(records), offsets, first_lines)
+
+
+def _clean(text: str) -> str:
+    """Remove what copying adds, keeping every line break."""
+    for character in _INVISIBLE:
+        text = text.replace(character, "")
+    if any(escape in text for escape in _ESCAPES):
+        text = _COLOUR.sub("", _HYPERLINK.sub("", text))
+    if "[0m" in text or "[0;" in text:
+        # Some viewers drop the escape character and leave the rest of the colour code.
+        text = _BARE_COLOUR.sub("", text)
+    for space in _SPACES:
+        text = text.replace(space, " ")
+    if "\\_" in text:
+        # Markdown editors escape underscores and hashes.
+        text = text.replace("\\_", "_").replace("\\#", "#")
+    if "&" in text:
+        for entity, character in _ENTITIES:
+            text = text.replace(entity, character)
+    return text
+
+
+def _unwrap(lines: list[str]) -> tuple[list[str], list[int]]:
+    """Join lines that a terminal of fixed width broke, and return records with line numbers."""
+    width = _wrap_width(lines)
+    if width is None:
+        return lines, list(range(1, len(lines) + 1))
+    records: list[str] = []
+    first_lines: list[int] = []
+    parts: list[str] = []
+    for number, line in enumerate(lines, start=1):
+        if parts and (len(parts[-1]) < width or starts_record(line)):
+            records.append("".join(parts))
+            parts = []
+        if not parts:
+            first_lines.append(number)
+        parts.append(line)
+    records.append("".join(parts))
+    return records, first_lines
+
+
+def _wrap_width(lines: list[str]) -> int | None:
+    """Width of the terminal that broke the lines; None where none did.
+
+    A wrapped paste has several lines of exactly the greatest length, none longer, and what follows
+    most of them does not begin like a record.
+    """
+    lengths = [len(line) for line in lines]
+    width = max(lengths)
+    if not _NARROWEST_WRAP <= width <= _WIDEST_WRAP:
+        return None
+    full = [index for index, length in enumerate(lengths[:-1]) if length == width]
+    if len(full) < _FEWEST_FULL_LINES:
+        return None
+    broken = sum(1 for index in full if lines[index + 1] and not starts_record(lines[index + 1]))
+    return width if broken * 5 >= len(full) * 4 else None
