@@ -87,7 +87,7 @@ class Answers:
 
     def with_changes(self, **changes: Any) -> Answers:  # noqa: ANN401 - any field's type
         """Copy with other values; a changed field is no longer an unsure one."""
-        return replace(self, **{"unsure": self.unsure - changes.keys(), **changes})
+        return replace(self, **{"unsure": self.unsure.difference(changes), **changes})
 
 
 @dataclass(frozen=True, slots=True)
