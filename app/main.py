@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
+from app.catalog.catalogue import load_catalogue
 from app.settings import Settings
 from app.telemetry.logging import configure
 from app.telemetry.metrics import Metrics
@@ -14,7 +15,7 @@ from app.web import errors
 from app.web.assets import MOUNT, Assets
 from app.web.observe import Observe
 from app.web.render import Renderer
-from app.web.routes import entrance, health, pages
+from app.web.routes import api, entrance, health, pages
 from app.web.security import CrossSiteGuard, SecurityHeaders, SizeLimits
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -22,6 +23,7 @@ ROUTERS: Final = (
     entrance.router,
     health.router,
     pages.router,
+    api.router,
 )
 
 
@@ -54,6 +56,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.settings = settings
     app.state.metrics = metrics
     app.state.assets = assets
+    app.state.catalogue = load_catalogue(ROOT / "data")
     app.state.renderer = Renderer(
         templates=ROOT / "templates",
         translations=ROOT / "app" / "i18n",

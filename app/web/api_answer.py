@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from app.core.gpu_spec import GpuSpec
+from app.core.load import LoadCheck
 from app.core.reasons import Reason
 from app.core.result import Planning, Range, SizingResult
 from app.core.steps import Step
+from app.core.ways_out import WayOut
 from app.web import api_schema as shape
+from app.web.api_catalogue import capability_text
 from app.wizard.card_choice import layout_of
 from app.wizard.sizing_request import Prepared
 
@@ -25,6 +27,7 @@ class Sized:
     steps: tuple[Step, ...]
     ways_out: tuple[shape.WayOut, ...]
     permalink: str | None
+    load: tuple[LoadCheck, ...]
 
 
 def answer(sized: Sized) -> shape.SizingAnswer:
@@ -58,22 +61,20 @@ def answer(sized: Sized) -> shape.SizingAnswer:
         verdict=_verdict(result),
         assumptions=_assumptions(sized),
         steps=[_step(each) for each in sized.steps],
+        load=[shape.LoadChecked(code=each.code, numbers=dict(each.numbers)) for each in sized.load],
         permalink=sized.permalink,
         reason=None if reason is None else _reason(reason, sized.ways_out),
     )
 
 
-def gpu_row(spec: GpuSpec) -> shape.GpuRow:
-    """Describe a card of the catalogue."""
-    return shape.GpuRow(
-        slug=spec.slug,
-        name=spec.name,
-        architecture=spec.architecture,
-        compute_capability=_capability(spec),
-        driver_memory_mib=spec.driver_memory_mib,
-        total_memory_bytes=spec.total_memory_bytes,
-        nvlink=spec.nvlink,
-        tdp_watts=spec.tdp_watts,
+def way_out(way: WayOut, prepared: Prepared) -> shape.WayOut:
+    """Describe a change that fits. A card that is not in the chosen server drops the server."""
+    change: dict[str, shape.Value] = dict(way.change)
+    if "gpu" in change and prepared.server is not None:
+        change["server"] = None
+    cache = way.result.cache
+    return shape.WayOut(
+        change=change, max_concurrency=None if cache is None else cache.max_concurrency
     )
 
 
@@ -100,22 +101,17 @@ def _model(sized: Sized) -> shape.ModelFacts:
 
 
 def _gpu(prepared: Prepared) -> shape.GpuFacts | None:
-    if prepared.request is None:
+    spec = prepared.gpu
+    if spec is None:
         return None
-    spec = prepared.request.gpu
-    given = prepared.request.gpu_total_memory_bytes
+    given = prepared.answers.gpu_total_memory_bytes
     return shape.GpuFacts(
         slug=spec.slug or None,
         name=spec.name,
         driver_memory_bytes=spec.driver_memory_bytes,
         total_memory_bytes=spec.total_memory_bytes if given is None else given,
-        compute_capability=_capability(spec),
+        compute_capability=capability_text(spec),
     )
-
-
-def _capability(spec: GpuSpec) -> str | None:
-    capability = spec.compute_capability
-    return None if capability is None else f"{capability[0]}.{capability[1]}"
 
 
 def _layout(prepared: Prepared) -> shape.LayoutFacts:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.core.reasons import Number, ReasonCode
 
+Value = Number | bool | None
 EngineValue = Number | bool | dict[str, int] | None
 
 
@@ -128,11 +127,18 @@ class StepTaken(Shape):
     source: str
 
 
+class LoadChecked(Shape):
+    """One check of the measured load against cache and batch limit."""
+
+    code: str
+    numbers: dict[str, Number]
+
+
 class WayOut(Shape):
     """Inputs to change so that it fits; checked by sizing it."""
 
-    change: dict[str, Number | bool]
-    max_concurrency: float
+    change: dict[str, Value] = Field(description="null: leave that input out.")
+    max_concurrency: float | None
 
 
 class ReasonGiven(Shape):
@@ -170,17 +176,17 @@ class SizingAnswer(Shape):
     verdict: Verdict
     assumptions: list[AssumptionMade]
     steps: list[StepTaken]
+    load: list[LoadChecked]
     permalink: str | None = Field(description="Null where a pasted config is too long for a link.")
     reason: ReasonGiven | None = None
 
 
 class Detail(Shape):
-    """One thing that is wrong with a request."""
+    """One thing that is wrong with a request. `msg` names the nearest known name."""
 
     loc: list[str | int]
     msg: str
     code: str
-    nearest: str | None = None
 
 
 class Refused(Shape):
@@ -205,9 +211,10 @@ class ModelRow(Shape):
 
     slug: str
     name: str
+    maker: str
     hf_id: str
-    architecture: str
-    num_hidden_layers: int
+    architecture: str | None = Field(description="Null where this site cannot read the model.")
+    num_hidden_layers: int | None
     checkpoints: list[CheckpointRow]
 
 
@@ -232,7 +239,6 @@ class ReleaseRow(Shape):
     kv_cache_dtypes: list[str]
     log_formats: list[str]
     memory_estimate: bool = Field(description="Whether memory is estimated for this release.")
-    observed: bool = Field(description="Whether starts of this release were observed.")
     changes: list[str] = Field(description="Rules that moved against the row before.")
 
 
@@ -254,5 +260,5 @@ class ReleaseList(Shape):
     """All releases with rules of their own, oldest first."""
 
     data_version: str
-    default: Literal["0.32.0"]
+    default: str
     releases: list[ReleaseRow]

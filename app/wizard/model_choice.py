@@ -11,10 +11,9 @@ from typing import Any, Final
 from app.catalog.catalogue import Catalogue
 from app.catalog.checkpoints import precisions_of
 from app.catalog.hf_config import ConfigError, read_config
-from app.catalog.hf_quantization import read_quantization
 from app.catalog.model_search import FoundModel, find_model, nearest_models
 from app.catalog.models import CatalogueModel
-from app.core.checkpoint import Checkpoint
+from app.core.checkpoint import Checkpoint, Quantization
 from app.core.model_spec import ModelSpec
 from app.core.reasons import Reason, ReasonCode, Refusal
 from app.core.result import Assumption
@@ -119,14 +118,12 @@ def _pasted(answers: Answers) -> ModelChoice:
     if answers.checkpoint is not None:
         raise UnusableAnswerError(Problem("pasted_and_named", "checkpoint", answers.checkpoint))
     config = json.loads(answers.hf_config or "{}")
-    quant = json.loads(answers.hf_quant_config) if answers.hf_quant_config else None
     if answers.hf_overrides is not None:
         config = _overridden(config, json.loads(answers.hf_overrides))
     spec = _read(config, "hf_config")
-    try:
-        quantization, kv_cache_scheme = read_quantization(config, quant)
-    except ConfigError as error:
-        raise _unusable(error, "hf_quant_config" if quant else "hf_config") from None
+    if "quantization_config" in config or answers.hf_quant_config:
+        raise Refusal(Reason("quantization_not_supported"))
+    quantization, kv_cache_scheme = Quantization(), None
     checkpoint = Checkpoint(
         hf_id="",
         precision=quantization.method or spec.dtype,

@@ -32,6 +32,7 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 MAX_TEXT_LENGTH = 256
 MAX_OBJECT_LENGTH = 1_000_000
+LONGEST_ENGINE_INTEGER = 18
 
 
 class UnreadableError(ValueError):
@@ -143,6 +144,8 @@ def _ungrouped(text: str) -> str:
 
 def _human_readable(text: str, read: Callable[[str], int]) -> int:
     plain = _ungrouped(text)
+    if _INTEGER.fullmatch(plain) and len(plain) > LONGEST_ENGINE_INTEGER:
+        return int(plain)
     if _DECIMAL_COMMA_SUFFIX.fullmatch(plain):
         plain = plain.replace(",", ".")
     try:

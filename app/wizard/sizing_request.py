@@ -7,9 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from app.catalog.catalogue import Catalogue
+from app.catalog.model_search import find_model
 from app.catalog.models import CatalogueModel
 from app.catalog.releases import Releases, UnknownReleaseError
 from app.catalog.servers import Server
+from app.core.gpu_spec import GpuSpec
+from app.core.load import Load
 from app.core.reasons import Reason, Refusal
 from app.core.releases import Release
 from app.core.request import Measured, SizingRequest
@@ -40,6 +43,7 @@ class Prepared:
     reason: Reason | None = None
     assumptions: tuple[Assumption, ...] = ()
     model: CatalogueModel | None = None
+    gpu: GpuSpec | None = None
     server: Server | None = None
 
 
@@ -64,7 +68,8 @@ def to_request(answers: Answers, catalogue: Catalogue) -> Prepared:
         reason = None if findings.problems else findings.reason
         return Prepared(
             answers, None, tuple(findings.problems), reason,
-            model=None if model is None else model.entry,
+            model=_entry(answers, catalogue),
+            gpu=None if card is None else card.gpu,
             server=None if card is None else card.server,
         )  # fmt: skip
     request = SizingRequest(
@@ -89,6 +94,7 @@ def to_request(answers: Answers, catalogue: Catalogue) -> Prepared:
             *server_assumptions(request.layout, card.server),
         ),
         model=model.entry,
+        gpu=card.gpu,
         server=card.server,
     )
 
@@ -106,6 +112,16 @@ def measured_of(answers: Answers) -> Measured:
         cudagraph_bytes=in_bytes(answers.measured_cudagraph_gib),
         available_kv_cache_memory_bytes=answers.available_kv_cache_memory_bytes,
     )
+
+
+def load_of(answers: Answers) -> Load:
+    """Return the measured load, for the three checks."""
+    return Load(answers.peak_requests, answers.mean_request_tokens, answers.p95_request_tokens)
+
+
+def _entry(answers: Answers, catalogue: Catalogue) -> CatalogueModel | None:
+    found = find_model(catalogue.models, answers.model or "")
+    return None if found is None else found.model
 
 
 def _model(answers: Answers, catalogue: Catalogue, findings: _Findings) -> ModelChoice | None:

@@ -1,0 +1,177 @@
+"""The JSON API: the same answers and the same core as the pages, for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from fastapi import APIRouter
+from pydantic import BaseModel
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.catalog.catalogue import Catalogue
+from app.core.explanation import explain
+from app.core.load import check_load
+from app.core.sizing import size
+from app.core.ways_out import ways_out
+from app.settings import Settings
+from app.web import api_schema as shape
+from app.web.api_answer import Sized, answer, way_out
+from app.web.api_catalogue import gpu_list, model_list, release_list
+from app.web.api_input import (
+    POST_ONLY,
+    BodyError,
+    body_schema,
+    parameters,
+    read_body,
+    read_query,
+    strict_problems,
+)
+from app.web.locale import Language, place_of
+from app.web.render import Renderer
+from app.wizard.alternatives import alternatives_for
+from app.wizard.answers import Answers, ParsedAnswers, Problem
+from app.wizard.inputs import INPUTS
+from app.wizard.permalink import permalink
+from app.wizard.sizing_request import Prepared, load_of, to_request
+
+router = APIRouter(prefix="/api")
+
+EXAMPLE: Final = {
+    "model": "llama-3.3-70b",
+    "checkpoint": "nvidia/Llama-3.3-70B-Instruct-FP8",
+    "gpu": "rtx-pro-6000-server",
+    "max_model_len": 8192,
+}
+SIZING_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"model": shape.SizingAnswer},
+    413: {"model": shape.Refused, "description": "The body is larger than 1 MiB."},
+    422: {"model": shape.Refused, "description": "An input cannot be read."},
+}
+
+
+@router.get(
+    "/v1/sizing",
+    operation_id="size_by_query",
+    responses=SIZING_RESPONSES,
+    openapi_extra={"parameters": parameters()},
+)
+async def size_by_query(request: Request) -> Response:
+    """Size a server. Unknown names are refused with the nearest known one."""
+    parsed = read_query(request.query_params.multi_items())
+    return await run_in_threadpool(_sizing, request, parsed, "query")
+
+
+@router.post(
+    "/v1/sizing",
+    operation_id="size_by_body",
+    responses=SIZING_RESPONSES,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": body_schema(), "example": EXAMPLE}},
+        }
+    },
+)
+async def size_by_body(request: Request) -> Response:
+    """Size a server; the object may hold a config.json as `hf_config`."""
+    body = await request.body()
+    try:
+        parsed = await run_in_threadpool(read_body, body)
+    except BodyError as error:
+        return _refused(request, [Problem(error.code, "", "")], "body")
+    return await run_in_threadpool(_sizing, request, parsed, "body")
+
+
+@router.get("/v1/models", operation_id="list_models", response_model=shape.ModelList)
+async def list_models(request: Request) -> Response:
+    """List the models of the catalogue with their checkpoints."""
+    return await _listed(request, model_list)
+
+
+@router.get("/v1/gpus", operation_id="list_gpus", response_model=shape.GpuList)
+async def list_gpus(request: Request) -> Response:
+    """List the cards of the catalogue."""
+    return await _listed(request, gpu_list)
+
+
+@router.get("/v1/releases", operation_id="list_releases", response_model=shape.ReleaseList)
+async def list_releases(request: Request) -> Response:
+    """List the vLLM releases with rules of their own, oldest first."""
+    return await _listed(request, release_list)
+
+
+@router.api_route("/docs", methods=["GET", "HEAD"], name="api_docs", include_in_schema=False)
+async def docs(request: Request) -> Response:
+    """Show people what programs may send."""
+    renderer: Renderer = request.app.state.renderer
+    settings: Settings = request.app.state.settings
+    query = "&".join(f"{name}={value}" for name, value in EXAMPLE.items())
+    defaults = Answers()
+    return renderer.page(
+        request,
+        "api/docs.html",
+        inputs=INPUTS,
+        defaults={each.name: getattr(defaults, each.name) for each in INPUTS},
+        post_only=POST_ONLY,
+        base_url=settings.base_url,
+        example=query,
+    )
+
+
+def _sizing(request: Request, parsed: ParsedAnswers, where: str) -> Response:
+    catalogue: Catalogue = request.app.state.catalogue
+    prepared = to_request(parsed.answers, catalogue)
+    unread = {each.field for each in parsed.problems}
+    problems = [
+        *strict_problems(parsed.notices),
+        *parsed.problems,
+        *(each for each in prepared.problems if each.field not in unread),
+    ]
+    if problems:
+        return _refused(request, problems, where)
+    sized = _sized(prepared, parsed.answers, catalogue, _language(request))
+    return _json(answer(sized))
+
+
+def _sized(prepared: Prepared, answers: Answers, catalogue: Catalogue, language: str) -> Sized:
+    link = permalink(answers, language, catalogue.data_version)
+    if prepared.request is None:
+        return Sized(prepared, None, (), (), link, ())
+    result = size(prepared.request)
+    ways = () if result.ok else ways_out(result, alternatives_for(prepared, catalogue))
+    checked = tuple(way_out(each, prepared) for each in ways)
+    return Sized(
+        prepared, result, explain(result), checked, link, check_load(result, load_of(answers))
+    )
+
+
+def _refused(request: Request, problems: Iterable[Problem], where: str) -> Response:
+    renderer: Renderer = request.app.state.renderer
+    language = _language(request)
+    details = [
+        shape.Detail(
+            loc=[where, each.field] if each.field else [where],
+            msg=renderer.text(language, "api/problem.txt", problem=each).strip(),
+            code=each.code,
+        )
+        for each in problems
+    ]
+    return _json(shape.Refused(detail=details), 422)
+
+
+def _language(request: Request) -> Language:
+    return place_of(request).language
+
+
+async def _listed(request: Request, rows: Callable[[Catalogue], BaseModel]) -> Response:
+    return _json(await run_in_threadpool(rows, request.app.state.catalogue))
+
+
+def _json(body: BaseModel, status: int = 200) -> Response:
+    response = Response(body.model_dump_json(), status, media_type="application/json")
+    response.headers["Cache-Control"] = "no-cache"
+    response.headers["Vary"] = "Accept-Language"
+    return response
