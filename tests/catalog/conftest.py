@@ -1,5 +1,6 @@
 """The catalogue as it is shipped, read once for all tests."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -18,3 +19,21 @@ def data_folder() -> Path:
 def catalogue(data_folder: Path) -> Catalogue:
     """Return the shipped catalogue."""
     return load_catalogue(data_folder)
+
+
+@pytest.fixture
+def small(tmp_path: Path, data_folder: Path) -> Path:
+    """Return a small catalogue without a fault, to lay other files into."""
+    for kept in (
+        "VERSION",
+        "gpus/h200-nvl.toml",
+        "gpus/rtx-pro-6000-server.toml",
+        "models/llama-3.3-70b.json",
+        "measurements/coefficients.json",
+        "vllm/releases.toml",
+        "vendors/default.toml",
+    ):
+        (tmp_path / kept).parent.mkdir(exist_ok=True)
+        shutil.copy(data_folder / kept, tmp_path / kept)
+    shutil.copytree(data_folder / "servers", tmp_path / "servers")
+    return tmp_path

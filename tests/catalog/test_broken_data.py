@@ -94,24 +94,6 @@ EXPECTED = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def small(tmp_path: Path, data_folder: Path) -> Path:
-    """Return a small catalogue without a fault, to lay one broken file into."""
-    for kept in (
-        "VERSION",
-        "gpus/h200-nvl.toml",
-        "gpus/rtx-pro-6000-server.toml",
-        "models/llama-3.3-70b.json",
-        "measurements/coefficients.json",
-        "vllm/releases.toml",
-        "vendors/default.toml",
-    ):
-        (tmp_path / kept).parent.mkdir(exist_ok=True)
-        shutil.copy(data_folder / kept, tmp_path / kept)
-    shutil.copytree(data_folder / "servers", tmp_path / "servers")
-    return tmp_path
-
-
 def problems_of(folder: Path, vendor: str = "default") -> tuple[Problem, ...]:
     """Load a catalogue that cannot be loaded and return what is said about it."""
     with pytest.raises(CatalogueError) as caught:
