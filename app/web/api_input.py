@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
-from app.core.reasons import Number
-from app.wizard.answers import Answers, Notice, ParsedAnswers, Problem, parse_answers
-from app.wizard.inputs import BY_NAME, INPUTS, Input
+from app.web.api_parameters import POST_ONLY
+from app.wizard.answers import Notice, ParsedAnswers, Problem, parse_answers
+from app.wizard.inputs import BY_NAME
 from app.wizard.permalink import text_of
 
 WHOLE_KINDS: Final = frozenset({"integer", "size", "length"})
-POST_ONLY: Final = ("hf_config", "hf_quant_config")
-BODY: Final = "body"
-QUERY: Final = "query"
 
 
 class BodyError(ValueError):
@@ -78,30 +75,6 @@ def strict_problems(notices: Iterable[Notice]) -> tuple[Problem, ...]:
     )
 
 
-def parameters() -> list[dict[str, Any]]:
-    """Describe the query parameters in OpenAPI's form."""
-    return [
-        {"name": each.name, "in": "query", "required": False, "schema": _schema(each)}
-        for each in INPUTS
-        if each.name not in POST_ONLY
-    ]
-
-
-def body_schema() -> dict[str, Any]:
-    """Describe the JSON object in OpenAPI's form."""
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {each.name: _schema(each) for each in INPUTS},
-    }
-
-
-def defaults() -> dict[str, Number | bool | None]:
-    """Return what each input means when it is left out; None where vLLM decides."""
-    answers = Answers()
-    return {each.name: getattr(answers, each.name) for each in INPUTS}
-
-
 def _is_whole(name: str) -> bool:
     return name in BY_NAME and BY_NAME[name].kind in WHOLE_KINDS
 
@@ -114,27 +87,3 @@ def _as_text(value: object) -> str:
     if isinstance(value, bool | int | float):
         return text_of(value)
     return json.dumps(value, ensure_ascii=False)
-
-
-def _schema(each: Input) -> dict[str, Any]:
-    bounds = {
-        key: value
-        for key, value in (("minimum", each.minimum), ("maximum", each.maximum))
-        if value is not None
-    }
-    match each.kind:
-        case "text":
-            return {"type": "string", "maxLength": 256}
-        case "flag":
-            return {"type": "boolean"}
-        case "object":
-            return {"type": "object"}
-        case "decimal":
-            return {"type": "number", **bounds}
-        case "integer":
-            return {"type": "integer", **bounds}
-        case _:
-            pattern = r"^([0-9]+(\.[0-9]+)?[kmgt]|[0-9]+[KMGT])$"
-            words = ["auto", "-1"] if each.kind == "length" else []
-            text = {"type": "string", "pattern": pattern}
-            return {"anyOf": [{"type": "integer", **bounds}, text, *({"const": w} for w in words)]}

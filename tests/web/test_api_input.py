@@ -175,9 +175,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(
-    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes=st.dictionaries(st.sampled_from(sorted(BY_NAME)), TEXTS, max_size=5))
 def test_no_query_fails(client: StrictClient, changes: dict[str, str]) -> None:
     """Any texts for any inputs give an answer or a list of problems."""
@@ -185,9 +183,7 @@ def test_no_query_fails(client: StrictClient, changes: dict[str, str]) -> None:
     assert response.status_code in {200, 422}, response.text
 
 
-@settings(
-    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(raw=st.binary(max_size=60))
 def test_no_bytes_in_a_query_fail(client: StrictClient, raw: bytes) -> None:
     """Bytes that are no text at all are refused like any other unknown name."""

@@ -3,7 +3,7 @@
 from dataclasses import fields
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.wizard import pasted
@@ -139,7 +139,6 @@ def test_a_spec_never_expands_without_bound() -> None:
     assert problem.code == "broken_spec"
 
 
-@settings(max_examples=200)
 @given(
     st.lists(
         st.tuples(

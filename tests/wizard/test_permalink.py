@@ -4,7 +4,7 @@ import json
 from typing import Any
 from urllib.parse import parse_qsl
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.units import AUTO_MAX_MODEL_LEN
@@ -50,7 +50,6 @@ def all_answers(draw: st.DrawFn) -> Answers:
     return Answers(**given_values, unsure=frozenset(unsure))
 
 
-@settings(max_examples=150)
 @given(all_answers(), st.sampled_from(["de", "en"]))
 def test_every_link_reproduces_its_answers(answers: Answers, lang: str) -> None:
     """Reading a link gives back exactly what it was written from, in both languages."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from fastapi import APIRouter
 from pydantic import BaseModel
@@ -20,31 +21,17 @@ from app.settings import Settings
 from app.web import api_schema as shape
 from app.web.api_answer import Sized, answer, way_out
 from app.web.api_catalogue import gpu_list, model_list, release_list
-from app.web.api_input import (
-    POST_ONLY,
-    BodyError,
-    body_schema,
-    parameters,
-    read_body,
-    read_query,
-    strict_problems,
-)
+from app.web.api_input import BodyError, read_body, read_query, strict_problems
+from app.web.api_parameters import EXAMPLE, body_schema, parameters
 from app.web.locale import Language, place_of
 from app.web.render import Renderer
 from app.wizard.alternatives import alternatives_for
 from app.wizard.answers import Answers, ParsedAnswers, Problem
-from app.wizard.inputs import INPUTS
 from app.wizard.permalink import permalink
 from app.wizard.sizing_request import Prepared, load_of, to_request
 
 router = APIRouter(prefix="/api")
 
-EXAMPLE: Final = {
-    "model": "llama-3.3-70b",
-    "checkpoint": "nvidia/Llama-3.3-70B-Instruct-FP8",
-    "gpu": "rtx-pro-6000-server",
-    "max_model_len": 8192,
-}
 SIZING_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
     200: {"model": shape.SizingAnswer},
     413: {"model": shape.Refused, "description": "The body is larger than 1 MiB."},
@@ -108,16 +95,17 @@ async def docs(request: Request) -> Response:
     """Show people what programs may send."""
     renderer: Renderer = request.app.state.renderer
     settings: Settings = request.app.state.settings
-    query = "&".join(f"{name}={value}" for name, value in EXAMPLE.items())
-    defaults = Answers()
+    query = [(name, str(value)) for name, value in EXAMPLE.items()]
+    answers = read_query(query).answers
+    catalogue: Catalogue = request.app.state.catalogue
+    sized = _sized(to_request(answers, catalogue), answers, catalogue, _language(request))
     return renderer.page(
         request,
         "api/docs.html",
-        inputs=INPUTS,
-        defaults={each.name: getattr(defaults, each.name) for each in INPUTS},
-        post_only=POST_ONLY,
+        parameters=parameters(),
         base_url=settings.base_url,
-        example=query,
+        query=urlencode(query, safe="/"),
+        answer=answer(sized).model_dump_json(indent=2),
     )
 
 
