@@ -203,10 +203,8 @@ def _checkpoint_problems(row: CheckpointRow, owner: str | None) -> Iterator[tupl
 
 def _schemes(row: CheckpointRow) -> Iterator[tuple[str, str]]:
     if row.quantization is not None:
-        for name, scheme in row.quantization.schemes.items():
-            yield f"schemes.{name}", scheme
-        for name, scheme in row.quantization.by_name.items():
-            yield f"by_name.{name}", scheme
+        yield from ((f"schemes.{key}", each) for key, each in row.quantization.schemes.items())
+        yield from ((f"by_name.{key}", each) for key, each in row.quantization.by_name.items())
 
 
 def _unknown_scheme(scheme: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 from app.catalog.catalogue import load_catalogue
 from app.tools.catalogue_import import main
 
-COLLECTED_CARD = {
+COLLECTED_CARD: dict[str, Any] = {
     "slug": "gb10",
     "name": "NVIDIA GB10",
     "aliases": [],
@@ -42,7 +42,7 @@ def collected_checkpoint(hf_id: str, precision: str, **facts: str | int) -> dict
     return {"hf_id": hf_id, "precision": precision, "source": "model card", **unknown, **facts}
 
 
-COLLECTED_MODEL = {
+COLLECTED_MODEL: dict[str, Any] = {
     "hf_id": "Qwen/Qwen3-Test",
     "config": {
         "model_type": "qwen3",
