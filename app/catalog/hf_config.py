@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from app.catalog.hf_fields import ConfigError, Fields
 from app.catalog.hf_layers import cache_layers, length_spec, mtp_layers
 from app.catalog.hf_tensors import architecture_of, family_of, tensor_groups
-from app.catalog.hf_tensors.decoder import Shape, read_shape
+from app.catalog.hf_tensors.decoder import decoder_shape
 from app.catalog.hf_tensors.families import FAMILIES
-from app.catalog.hf_tensors.registry import text_fields
+from app.catalog.hf_tensors.shape import Shape, text_fields
 from app.core.model_spec import ModelSpec
 from app.core.storage_schemes import DTYPE_BYTES
 
@@ -26,7 +26,7 @@ def read_config(config: Mapping[str, object], *, assume_unknown: bool = False) -
     fields = Fields.of(config)
     text = text_fields(fields)
     family = family_of(fields, assume_unknown=assume_unknown)
-    shape = read_shape(fields, text, FAMILIES[family])
+    shape = decoder_shape(fields, text, FAMILIES[family])
     return _model(fields, text, family, shape)
 
 

@@ -11,7 +11,8 @@ from app.core.reasons import Number
 MAX_INTEGER = 2**31
 MAX_LAYERS = 1024
 MAX_LIST = 4096
-MAX_TEXT = 256
+MAX_TEXT = 2048
+SHOWN_TEXT = 120
 
 
 class ConfigError(ValueError):
@@ -31,10 +32,12 @@ class ConfigError(ValueError):
 
 def shown(value: object) -> str:
     """A value as given, cut to what a message can hold."""
-    if isinstance(value, str | int | float | bool) or value is None:
-        text = value if isinstance(value, str) else repr(value)[: MAX_TEXT + 1]
-        return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "…"
-    return type(value).__name__
+    if isinstance(value, int) and value.bit_length() > MAX_INTEGER.bit_length() * 8:
+        return "an integer of more than 75 digits"
+    if not isinstance(value, str | int | float | bool) and value is not None:
+        return type(value).__name__
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= SHOWN_TEXT else text[:SHOWN_TEXT] + "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class Fields:
         if isinstance(value, float) and math.isfinite(value) and value == int(value):
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise self._invalid(key, value, low, high)
+            raise self.invalid(key, value, low, high)
         return value
 
     def first_integer(
@@ -87,7 +90,7 @@ class Fields:
         if value is None:
             return default
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-            raise self._invalid(key, value, low, high)
+            raise self.invalid(key, value, low, high)
         return float(value)
 
     def flag(self, key: str, *, default: bool = False) -> bool:
@@ -96,7 +99,7 @@ class Fields:
         if value is None:
             return default
         if not isinstance(value, bool):
-            raise self._invalid(key, value)
+            raise self.invalid(key, value)
         return value
 
     def text(self, key: str, default: str = "") -> str:
@@ -105,7 +108,7 @@ class Fields:
         if value is None:
             return default
         if not isinstance(value, str) or len(value) > MAX_TEXT:
-            raise self._invalid(key, value)
+            raise self.invalid(key, value)
         return value
 
     def integers(self, key: str, *, high: int = MAX_INTEGER) -> tuple[int, ...]:
@@ -124,7 +127,7 @@ class Fields:
         if value is None:
             return Fields({}, f"{self.path}{key}.")
         if not isinstance(value, Mapping):
-            raise self._invalid(key, value)
+            raise self.invalid(key, value)
         return Fields(value, f"{self.path}{key}.")
 
     def blocks(self, key: str) -> tuple[Fields, ...]:
@@ -139,7 +142,7 @@ class Fields:
         if value is None:
             return []
         if not isinstance(value, list | tuple):
-            raise self._invalid(key, value)
+            raise self.invalid(key, value)
         if len(value) > MAX_LIST:
             raise ConfigError(
                 "config_too_large",
@@ -147,7 +150,8 @@ class Fields:
             )
         return list(value)
 
-    def _invalid(self, key: str, value: object, *bounds: float) -> ConfigError:
+    def invalid(self, key: str, value: object, *bounds: float) -> ConfigError:
+        """Build the error for a value of the wrong kind or out of bounds."""
         facts: tuple[tuple[str, Number], ...] = (
             ("key", self.path + key),
             ("value", shown(value)),

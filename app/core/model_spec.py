@@ -129,7 +129,9 @@ class TensorGroup:
                   vision, audio
                               towers; unless `--language-model-only`
                   runtime     allocated by vLLM, in no file (rotary caches)
-    dtype         None for the model's own, else `float32`, `bfloat16` or `uint8`.
+                  unused      in the files, never loaded
+    dtype         in the files: None for the model's own, else one of DTYPE_BYTES.
+    loaded_dtype  as vLLM's parameter, unquantised whatever the files say; None: as in the files.
     """
 
     name: str
@@ -143,6 +145,7 @@ class TensorGroup:
     quantizable: bool = False
     part: str = "model"
     dtype: str | None = None
+    loaded_dtype: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

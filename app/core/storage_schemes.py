@@ -6,7 +6,14 @@ from dataclasses import dataclass, replace
 
 from app.core.units import ceil_div
 
-DTYPE_BYTES = {"bfloat16": 2, "float16": 2, "float32": 4, "uint8": 1, "float8_e4m3fn": 1}
+DTYPE_BYTES = {
+    "bfloat16": 2,
+    "float16": 2,
+    "float32": 4,
+    "int32": 4,
+    "uint8": 1,
+    "float8_e4m3fn": 1,
+}
 UNQUANTIZED = "none"
 
 

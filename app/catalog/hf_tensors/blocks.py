@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.catalog.hf_tensors.layer import LayerTensors
-from app.core.model_spec import FIRST_STAGE, LAST_STAGE, Sharding, TensorGroup
+from app.core.model_spec import EVERY_STAGE, FIRST_STAGE, LAST_STAGE, TensorGroup
 
 QkNorm = Literal["none", "head", "full"]
+# Which pipeline stages vLLM gives embedding and head to, beyond the first and the last.
+EndsOn = Literal["ends", "embed_everywhere", "everywhere"]
+MLP_NAMES = ("gate_proj", "up_proj", "down_proj")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +19,8 @@ class Attention:
     """Grouped-query attention. `head_dim_v` is the value's head size, `output_gate` doubles q.
 
     `qk_norm`: one norm of a head's size for q and k (`head`), or of all heads' (`full`).
+    `keys`: False where the layer uses another layer's keys and values. `value_is_key`: the files
+    hold no v_proj, vLLM fills it with k_proj's weights.
     """
 
     hidden_size: int
@@ -27,7 +32,7 @@ class Attention:
     o_bias: bool = False
     qk_norm: QkNorm = "none"
     output_gate: bool = False
-    sinks: bool = False
+    sinks: str = ""
     fused_qkv: bool = False
     value_is_key: bool = False
     name: str = "self_attn"
@@ -35,25 +40,34 @@ class Attention:
 
 def attention(layer: LayerTensors, shape: Attention) -> None:
     """Add q, k, v, o and what belongs to them."""
-    hidden, bias = shape.hidden_size, shape.qkv_bias
-    q_size = shape.heads * shape.head_dim * (2 if shape.output_gate else 1)
-    rows = [("q_proj", q_size, "column", shape.heads)]
-    rows += [("k_proj", shape.kv_heads * shape.head_dim, "kv_heads", shape.kv_heads)]
-    if not shape.value_is_key:
-        rows += [("v_proj", shape.kv_heads * shape.head_dim_v, "kv_heads", shape.kv_heads)]
-    for name, size, sharding, units in rows:
-        path = f"{shape.name}.{'qkv_proj' if shape.fused_qkv else name}"
-        split: Sharding = "column" if sharding == "column" else "kv_heads"
-        layer.linear(path, "attn", (size, hidden), split, units=units, bias=bias)
-    out = (hidden, shape.heads * shape.head_dim_v)
-    layer.linear(f"{shape.name}.o_proj", "attn", out, "row", units=shape.heads, bias=shape.o_bias)
+    hidden, heads, kv_heads = shape.hidden_size, shape.heads, shape.kv_heads
+    name = shape.name
+    q_size = heads * shape.head_dim * (2 if shape.output_gate else 1)
+    q, k, v = ("qkv_proj",) * 3 if shape.fused_qkv else ("q_proj", "k_proj", "v_proj")
+    bias = shape.qkv_bias
+    layer.linear(f"{name}.{q}", "attn", (q_size, hidden), "column", units=heads, bias=bias)
+    key = (kv_heads * shape.head_dim, hidden)
+    layer.linear(f"{name}.{k}", "attn", key, "kv_heads", units=kv_heads, bias=bias)
+    value = (kv_heads * shape.head_dim_v, hidden)
+    target = LayerTensors(layer.layer, "runtime", layer.prefix) if shape.value_is_key else layer
+    target.linear(f"{name}.{v}", "attn", value, "kv_heads", units=kv_heads, bias=bias)
+    if target is not layer:
+        layer.groups += target.groups
+    out = (hidden, heads * shape.head_dim_v)
+    layer.linear(f"{name}.o_proj", "attn", out, "row", units=heads, bias=shape.o_bias)
     if shape.sinks:
-        layer.vector(f"{shape.name}.sinks", "attn", shape.heads, "column", units=shape.heads)
+        layer.vector(f"{name}.{shape.sinks}", "attn", heads, "column", units=heads)
+    _qk_norm(layer, shape)
+
+
+def _qk_norm(layer: LayerTensors, shape: Attention) -> None:
+    q_norm, k_norm = f"{shape.name}.q_norm", f"{shape.name}.k_norm"
     if shape.qk_norm == "head":
-        layer.norms(shape.head_dim, f"{shape.name}.q_norm", f"{shape.name}.k_norm")
+        layer.norms(shape.head_dim, q_norm, k_norm)
     elif shape.qk_norm == "full":
-        layer.norms(shape.heads * shape.head_dim, f"{shape.name}.q_norm")
-        layer.norms(shape.kv_heads * shape.head_dim, f"{shape.name}.k_norm")
+        q_size, k_size = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+        layer.vector(q_norm, "norm", q_size, "column", units=shape.heads)
+        layer.vector(k_norm, "norm", k_size, "kv_heads", units=shape.kv_heads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +78,7 @@ class Mlp:
     intermediate_size: int
     gated: bool = True
     bias: bool = False
-    names: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj")
+    names: tuple[str, str, str] = MLP_NAMES
 
 
 def mlp(layer: LayerTensors, name: str, module: str, shape: Mlp) -> None:
@@ -80,7 +94,8 @@ def mlp(layer: LayerTensors, name: str, module: str, shape: Mlp) -> None:
 class Experts:
     """Mixture of experts. `shared_size` is the width of the shared expert (0: none).
 
-    `latent_size` is set where experts work in a smaller space (Nemotron-3 Super).
+    `latent_size` is set where experts work in a smaller space (Nemotron-3 Super). `correction` is
+    the name of the router's FP32 score correction, empty where there is none.
     """
 
     hidden_size: int
@@ -88,16 +103,15 @@ class Experts:
     intermediate_size: int
     shared_size: int = 0
     shared_gate: bool = False
-    router_bias: str = ""
+    correction: str = ""
     expert_bias: bool = False
     gated: bool = True
     latent_size: int = 0
     router: str = "gate"
+    router_bias: bool = False
+    router_loaded_dtype: str | None = None
     shared: str = "shared_experts"
-    names: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj")
-    router_dtype: str | None = None
-    router_has_bias: bool = False
-    shared_bias: bool = False
+    names: tuple[str, str, str] = MLP_NAMES
 
 
 def experts(layer: LayerTensors, name: str, shape: Experts) -> None:
@@ -108,45 +122,48 @@ def experts(layer: LayerTensors, name: str, shape: Experts) -> None:
         "router",
         (shape.count, hidden),
         quantizable=False,
-        bias=shape.router_has_bias,
-        dtype=shape.router_dtype,
+        bias=shape.router_bias,
+        loaded_dtype=shape.router_loaded_dtype,
     )
-    if shape.router_bias:
-        layer.vector(f"{name}.{shape.router_bias}", "router", shape.count, dtype="float32")
-    gate, up, down = shape.names
-    size = (shape.intermediate_size, shape.latent_size or hidden)
-    for path in (gate, up) if shape.gated else (up,):
-        layer.linear(
-            f"{name}.experts.{path}",
-            "expert",
-            size,
-            "expert_column",
-            bias=shape.expert_bias,
-            count=shape.count,
-        )
-    layer.linear(
-        f"{name}.experts.{down}",
-        "expert",
-        size[::-1],
-        "expert_row",
-        bias=shape.expert_bias,
-        count=shape.count,
-    )
+    if shape.correction:
+        layer.vector(f"{name}.{shape.correction}", "router", shape.count, dtype="float32")
+    _expert_matrices(layer, f"{name}.experts", shape)
     if shape.shared_size:
-        wide = Mlp(hidden, shape.shared_size, shape.gated, shape.shared_bias, shape.names)
+        wide = Mlp(hidden, shape.shared_size, shape.gated, names=shape.names)
         mlp(layer, f"{name}.{shape.shared}", "shared", wide)
     if shape.shared_gate:
         layer.linear(f"{name}.shared_expert_gate", "router", (1, hidden), quantizable=False)
 
 
-def ends(
-    vocab_size: int, hidden_size: int, *, tied: bool, norm: str = "norm", head_bias: bool = False
-) -> list[TensorGroup]:
-    """Embedding before the first layer; final norm and, unless tied, the head after the last."""
-    first = LayerTensors(FIRST_STAGE)
-    first.linear("embed_tokens", "embed", (vocab_size, hidden_size), "vocab", quantizable=False)
-    last = LayerTensors(LAST_STAGE)
-    last.norms(hidden_size, norm)
-    if not tied:
-        last.linear("lm_head", "lm_head", (vocab_size, hidden_size), "vocab", bias=head_bias)
+def _expert_matrices(layer: LayerTensors, name: str, shape: Experts) -> None:
+    gate, up, down = shape.names
+    size = (shape.intermediate_size, shape.latent_size or shape.hidden_size)
+    bias, count = shape.expert_bias, shape.count
+    for path in (gate, up) if shape.gated else (up,):
+        layer.linear(f"{name}.{path}", "expert", size, "expert_column", bias=bias, count=count)
+    layer.linear(f"{name}.{down}", "expert", size[::-1], "expert_row", bias=bias, count=count)
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Embedding, final norm and head."""
+
+    vocab_size: int
+    hidden_size: int
+    tied: bool
+    on: EndsOn = "ends"
+    norm: str = "model.norm"
+    embed: str = "model.embed_tokens"
+    head_bias: bool = False
+
+
+def ends(shape: Ends) -> list[TensorGroup]:
+    """Add the embedding before the first layer; final norm and, unless tied, the head after."""
+    size = (shape.vocab_size, shape.hidden_size)
+    first = LayerTensors(FIRST_STAGE if shape.on == "ends" else EVERY_STAGE)
+    first.linear(shape.embed, "embed", size, "vocab", quantizable=False)
+    last = LayerTensors(EVERY_STAGE if shape.on == "everywhere" else LAST_STAGE)
+    last.norms(shape.hidden_size, shape.norm)
+    if not shape.tied:
+        last.linear("lm_head", "lm_head", size, "vocab", bias=shape.head_bias)
     return first.groups + last.groups

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from app.core.model_spec import Sharding, TensorGroup
 
+_BIAS_FOLLOWS = frozenset({"column", "kv_heads", "replicated", "expert_column", "vocab"})
+_BIAS_OTHERWISE: dict[str, Sharding] = {"row": "replicated", "expert_row": "expert"}
+
 
 @dataclass(slots=True)
 class LayerTensors:
@@ -27,13 +30,31 @@ class LayerTensors:
         bias: bool = False,
         count: int = 1,
         quantizable: bool = True,
-        dtype: str | None = None,
+        loaded_dtype: str | None = None,
     ) -> None:
-        """Add a linear layer of `shape` (out_features, in_features), with its bias if it has one."""
-        self._add(name, module, shape, sharding, units, count, quantizable, dtype)
+        """Add `count` linear layers of `shape` (out_features, in_features), with bias if asked."""
+        out, into = shape
+        if not (out and into and count):
+            return
+        self.groups.append(
+            TensorGroup(
+                self.prefix + name,
+                module,
+                self.layer,
+                out,
+                into,
+                count,
+                sharding,
+                units,
+                quantizable,
+                self.part,
+                None,
+                loaded_dtype,
+            )
+        )
         if bias:
-            split: Sharding = sharding if sharding in _BIAS_FOLLOWS else _BIAS_OTHERWISE[sharding]
-            self._add(name + ".bias", module, (shape[0], 1), split, units, count, False, dtype)
+            split = sharding if sharding in _BIAS_FOLLOWS else _BIAS_OTHERWISE[sharding]
+            self.vector(f"{name}.bias", module, out, split, units=units, count=count)
 
     def vector(
         self,
@@ -43,44 +64,27 @@ class LayerTensors:
         sharding: Sharding = "replicated",
         *,
         units: int = 0,
+        count: int = 1,
         dtype: str | None = None,
     ) -> None:
         """Add a vector: a norm, a bias, a per-head parameter."""
-        self._add(name, module, (size, 1), sharding, units, 1, False, dtype)
-
-    def norms(self, size: int, *names: str) -> None:
-        """Add norm weights of one size."""
-        for name in names:
-            self.vector(name, "norm", size)
-
-    def _add(
-        self,
-        name: str,
-        module: str,
-        shape: tuple[int, int],
-        sharding: Sharding,
-        units: int,
-        count: int,
-        quantizable: bool,
-        dtype: str | None,
-    ) -> None:
-        if shape[0] and shape[1] and count:
+        if size:
             self.groups.append(
                 TensorGroup(
                     self.prefix + name,
                     module,
                     self.layer,
-                    shape[0],
-                    shape[1],
+                    size,
+                    1,
                     count,
                     sharding,
                     units,
-                    quantizable,
-                    self.part,
-                    dtype,
+                    part=self.part,
+                    dtype=dtype,
                 )
             )
 
-
-_BIAS_FOLLOWS = frozenset({"column", "kv_heads", "replicated", "expert_column"})
-_BIAS_OTHERWISE: dict[str, Sharding] = {"row": "replicated", "expert_row": "expert"}
+    def norms(self, size: int, *names: str) -> None:
+        """Add norm weights of one size."""
+        for name in names:
+            self.vector(name, "norm", size)
