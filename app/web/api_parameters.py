@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from app.wizard.inputs import INPUTS, Input
+from app.wizard.inputs import INPUTS, LAYOUT_INPUTS, Input
 from app.wizard.readers import MAX_TEXT_LENGTH
 
 POST_ONLY: Final = ("hf_config", "hf_quant_config")
+MATRIX_LISTS: Final = ("gpus", "layouts")
+TAKEN_BY_THE_MATRIX: Final = {
+    **dict.fromkeys(("gpu", "server", "gpu_total_memory_bytes"), "gpus"),
+    **dict.fromkeys(LAYOUT_INPUTS, "layouts"),
+}
 SUFFIXED: Final = r"^([0-9]+(\.[0-9]+)?[kmgt]|[0-9]+[KMGT])$"
 EXAMPLE: Final = {
     "model": "llama-3.3-70b",
@@ -51,6 +56,32 @@ def parameters() -> list[dict[str, Any]]:
         }
         for each in INPUTS
         if each.name not in POST_ONLY
+    ]
+
+
+def matrix_parameters() -> list[dict[str, Any]]:
+    """Describe the query of the matrix: every input but card and layout, and lists of those."""
+    kinds = {"gpus": "string", "layouts": "object"}
+    descriptions = {
+        "gpus": "Slugs of cards as a JSON list; left out: all cards.",
+        "layouts": "Layouts as a JSON list of objects; left out: the usual ones for the model.",
+    }
+    return [
+        *(each for each in parameters() if each["name"] not in TAKEN_BY_THE_MATRIX),
+        *(
+            {
+                "name": name,
+                "in": "query",
+                "required": False,
+                "description": descriptions[name],
+                "content": {
+                    "application/json": {
+                        "schema": {"type": "array", "items": {"type": kinds[name]}}
+                    }
+                },
+            }
+            for name in MATRIX_LISTS
+        ),
     ]
 
 

@@ -181,6 +181,33 @@ class SizingAnswer(Shape):
     reason: ReasonGiven | None = None
 
 
+class ShortReason(Shape):
+    """Why vLLM would refuse, without ways out."""
+
+    code: ReasonCode
+    numbers: dict[str, Number]
+
+
+class MatrixCell(Shape):
+    """One card in one layout. Tokens and concurrency of one engine, requests of all copies."""
+
+    gpu: str
+    layout: LayoutFacts
+    ok: bool
+    kv_cache_size_tokens: int | None
+    max_concurrency: float | None
+    planning_requests: int | None
+    verdict_requests: int
+    reason: ShortReason | None
+
+
+class Matrix(Shape):
+    """One model on many cards in many layouts."""
+
+    data_version: str
+    rows: list[MatrixCell]
+
+
 class Detail(Shape):
     """One thing that is wrong with a request. `msg` names the nearest known name."""
 

@@ -80,6 +80,14 @@ INPUTS: Final[tuple[Input, ...]] = (
     Input("p95_request_tokens", "integer", 1, MAX_TOKENS),
 )
 BY_NAME: Final = {each.name: each for each in INPUTS}
+LAYOUT_INPUTS: Final = (
+    "replicas",
+    "tensor_parallel_size",
+    "pipeline_parallel_size",
+    "data_parallel_size",
+    "decode_context_parallel_size",
+    "enable_expert_parallel",
+)
 UNSURE: Final = "unsure"
 FORMAT_KEYS: Final = ("v", "data", "spec")
 RENAMED: Final = {

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from app.wizard.answers import Answers
+from app.wizard.inputs import LAYOUT_INPUTS
 
 StepCode = Literal["model", "precision", "gpu", "layout", "context", "result", "check"]
 
@@ -44,24 +46,14 @@ STEPS: Final[tuple[WizardStep, ...]] = (
         ("gpu", "server", "gpu_total_memory_bytes"),
         ("gpu", "server", "gpu_total_memory_bytes"),
     ),
-    WizardStep(
-        "layout",
-        (
-            "tensor_parallel_size",
-            "pipeline_parallel_size",
-            "data_parallel_size",
-            "decode_context_parallel_size",
-            "enable_expert_parallel",
-            "replicas",
-        ),
-    ),
+    WizardStep("layout", LAYOUT_INPUTS),
     WizardStep(
         "context", ("max_model_len", "peak_requests", "mean_request_tokens", "p95_request_tokens")
     ),
     WizardStep("result"),
     WizardStep("check"),
 )
-BY_CODE: Final = {each.code: each for each in STEPS}
+BY_CODE: Final[Mapping[str, WizardStep]] = {each.code: each for each in STEPS}
 QUESTIONS: Final = tuple(each for each in STEPS if each.is_question)
 
 

@@ -61,7 +61,7 @@ def test_skipping_ahead_leads_to_the_first_missing_answer(
     step: str, answers: Answers, expected: str | None
 ) -> None:
     """A page that lacks an earlier answer sends to that question; "I am not sure" is an answer."""
-    found = redirect_from(BY_CODE[step], answers)  # type: ignore[index]
+    found = redirect_from(BY_CODE[step], answers)
     assert (found.code if found else None) == expected
 
 

@@ -22,11 +22,13 @@ from app.web import api_schema as shape
 from app.web.api_answer import Sized, answer, way_out
 from app.web.api_catalogue import gpu_list, model_list, release_list
 from app.web.api_input import BodyError, read_body, read_query, strict_problems
-from app.web.api_parameters import EXAMPLE, body_schema, parameters
+from app.web.api_matrix import read_matrix_query, sized_rows, unsized_rows
+from app.web.api_parameters import EXAMPLE, body_schema, matrix_parameters, parameters
 from app.web.locale import Language, place_of
 from app.web.render import Renderer
 from app.wizard.alternatives import alternatives_for
 from app.wizard.answers import Answers, ParsedAnswers, Problem
+from app.wizard.matrix import matrix, usual_layouts
 from app.wizard.permalink import permalink
 from app.wizard.sizing_request import Prepared, load_of, to_request
 
@@ -72,6 +74,20 @@ async def size_by_body(request: Request) -> Response:
     return await run_in_threadpool(_sizing, request, parsed, "body")
 
 
+@router.get(
+    "/v1/matrix",
+    operation_id="size_matrix",
+    responses={
+        200: {"model": shape.Matrix},
+        422: {"model": shape.Refused, "description": "An input cannot be read."},
+    },
+    openapi_extra={"parameters": matrix_parameters()},
+)
+async def size_matrix(request: Request) -> Response:
+    """Size one model on many cards in many layouts."""
+    return await run_in_threadpool(_matrix, request)
+
+
 @router.get("/v1/models", operation_id="list_models", response_model=shape.ModelList)
 async def list_models(request: Request) -> Response:
     """List the models of the catalogue with their checkpoints."""
@@ -109,15 +125,36 @@ async def docs(request: Request) -> Response:
     )
 
 
-def _sizing(request: Request, parsed: ParsedAnswers, where: str) -> Response:
+def _matrix(request: Request) -> Response:
     catalogue: Catalogue = request.app.state.catalogue
-    prepared = to_request(parsed.answers, catalogue)
+    query = read_matrix_query(request.query_params.multi_items(), catalogue)
+    answers = query.parsed.answers.with_changes(gpu=catalogue.vendor.cards[0])
+    prepared = to_request(answers, catalogue)
+    problems = _problems(query.parsed, prepared)
+    if problems:
+        return _refused(request, problems, "query")
+    if prepared.request is None:
+        rows = unsized_rows(query, prepared.reason)
+    else:
+        layouts = query.layouts or usual_layouts(prepared.request.model)
+        rows = sized_rows(matrix(prepared.request, query.gpus, layouts))
+    return _json(shape.Matrix(data_version=catalogue.data_version, rows=rows))
+
+
+def _problems(parsed: ParsedAnswers, prepared: Prepared) -> list[Problem]:
+    """Return everything wrong with the inputs: of one field only what reading it found first."""
     unread = {each.field for each in parsed.problems}
-    problems = [
+    return [
         *strict_problems(parsed.notices),
         *parsed.problems,
         *(each for each in prepared.problems if each.field not in unread),
     ]
+
+
+def _sizing(request: Request, parsed: ParsedAnswers, where: str) -> Response:
+    catalogue: Catalogue = request.app.state.catalogue
+    prepared = to_request(parsed.answers, catalogue)
+    problems = _problems(parsed, prepared)
     if problems:
         return _refused(request, problems, where)
     sized = _sized(prepared, parsed.answers, catalogue, _language(request))
