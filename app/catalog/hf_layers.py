@@ -25,7 +25,6 @@ LENGTH_KEYS = (
 _NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
 _MM_PREFIX = frozenset({"bagel", "gemma3", "molmo2", "moondream3", "paligemma"})
 _LARGEST_LENGTH = 2**40
-_NO_ROPE = frozenset({"nemotron_h", "mamba", "mamba2", "falcon_mamba", "jamba", "whisper"})
 # What is not named here has attention in every layer: see hf_attention.decoder.
 _LAYOUTS: Mapping[str, Callable[[Fields, str], Layers]] = {
     "bailing_hybrid": hf_hybrids.bailing,
@@ -82,7 +81,10 @@ def mtp_layers(config: Config) -> Layers:
     text = text_fields(config)
     model_type = _model_type(text, config)
     count = text.first_integer(
-        "num_nextn_predict_layers", "mtp_num_hidden_layers", default=0, high=MAX_LAYERS
+        "num_nextn_predict_layers",
+        "mtp_num_hidden_layers",
+        default=int(model_type == "qwen3_next"),
+        high=MAX_LAYERS,
     )
     if not count:
         return ()
@@ -115,15 +117,11 @@ def has_sinks(layers: Layers) -> bool:
 def length_spec(config: Config) -> LengthSpec:
     """Collect what `--max-model-len` is derived from. Raises ConfigError.
 
-    A model with rotary positions and no rope block has rope_type `default`: vLLM multiplies its
-    length by 1.0 and prints it as a float.
+    A model without a rope block has rope_type None.
     """
     text = text_fields(config)
-    model_type = _model_type(text, config)
     rope = _rope(text)
     kind = rope.text("rope_type") or rope.text("type")
-    if not kind and model_type not in _NO_ROPE:
-        kind = "default"
     original = rope.integer("original_max_position_embeddings", 0, high=_LARGEST_LENGTH)
     if not original:
         original = text.integer("original_max_position_embeddings", 0, high=_LARGEST_LENGTH)

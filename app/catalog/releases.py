@@ -6,14 +6,16 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
+from app.catalog.backends import load_backends
 from app.catalog.measurements import load_measurements
 from app.core.releases import BatchTier, Release
 
 Notice = Literal["", "nearest_below", "approximate", "newest", "extrapolated", "oldest"]
-_NOT_IN_ROWS = {"changes", "sources", "memory"}
+_NOT_IN_ROWS = {"changes", "sources", "memory", "backends"}
 _KNOWN = {field.name for field in fields(Release)} - _NOT_IN_ROWS
 _VERSION = re.compile(
     r"v?(?P<number>[0-9]{1,4}(?:\.[0-9]{1,4}){0,3})(?P<suffix>[.+-]?[a-z][a-z0-9.+-]{0,40}|\+[a-z0-9.]{1,40})?",
@@ -44,8 +46,9 @@ class Releases:
         """Find the release whose rules answer for `version`, and what to say about it.
 
         Exact: "". Between two rows: the row below, `nearest_below`. rc, dev and post of X count
-        as X, `approximate`. `nightly`, `latest` or `main`: the newest row, `newest`. Above the newest row: the
-        newest, `extrapolated`. Below the oldest: the oldest, `oldest`. A leading `v` is dropped.
+        as X, `approximate`. `nightly`, `latest` or `main`: the newest row, `newest`. Above the
+        newest row: the newest, `extrapolated`. Below the oldest: the oldest, `oldest`. A leading
+        `v` is dropped.
         Raises UnknownReleaseError.
         """
         text = version.strip()
@@ -66,7 +69,7 @@ class Releases:
 
 
 def load_releases(folder: Path) -> Releases:
-    """Read `releases.toml` in `folder`, and the measured coefficients in `measurements` beside it.
+    """Read `releases.toml` and `backends.toml` in `folder`, and `measurements` beside it.
 
     Raises ReleaseDataError, which names the file, the row and the field that is wrong.
     """
@@ -84,11 +87,14 @@ def load_releases(folder: Path) -> Releases:
             raise ReleaseDataError(f"{path.name}, release {row.get('version')}: {error}") from error
     _check_order(rows, path.name)
     measurements = load_measurements(folder.parent / "measurements")
+    books = load_backends(folder / "backends.toml")
     return Releases(
         tuple(
-            replace(row, memory=measurements.coefficients_for(row.number))
-            if row.memory_estimate
-            else row
+            replace(
+                row,
+                backends=books.book_for(row.number),
+                memory=measurements.coefficients_for(row.number) if row.memory_estimate else None,
+            )
             for row in rows
         )
     )
@@ -125,18 +131,19 @@ def _release(
 
 
 def _tier(tier: Mapping[str, Any]) -> BatchTier:
-    return BatchTier(
-        **{key: tuple(value) if isinstance(value, list) else value for key, value in tier.items()}
-    )
+    values: dict[str, Any] = dict(tier)
+    for key in ("excluded_compute_capabilities", "excluded_name_parts"):
+        values[key] = tuple(tier.get(key, ()))
+    return BatchTier(**values)
 
 
 def _check_order(rows: list[Release], name: str) -> None:
     if not rows:
         raise ReleaseDataError(f"{name}: no release row")
-    for before, after in zip(rows, rows[1:], strict=False):
+    for before, after in pairwise(rows):
         if after.number <= before.number:
             raise ReleaseDataError(f"{name}: release {after.version} stands after {before.version}")
 
 
 def _padded(number: tuple[int, ...]) -> tuple[int, ...]:
-    return (number + (0, 0, 0, 0))[:4]
+    return (*number, 0, 0, 0, 0)[:4]

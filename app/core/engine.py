@@ -53,9 +53,10 @@ class EngineArgs:
 class ResolvedEngineArgs:
     """What vLLM would run with.
 
-    `cache_dtype` is the dtype of the KV cache after `auto` was resolved with the checkpoint's own scheme
-    (`auto` stays where it means the model's dtype). `max_in_flight_tokens` is what sliding-window groups add.
-    `auto_fit` is True when max_model_len is still to be reduced to what fits.
+    `cache_dtype` is the dtype of the KV cache after `auto` was resolved with the checkpoint's own
+    scheme (`auto` stays where it means the model's dtype). `max_in_flight_tokens` is what
+    sliding-window groups add. `auto_fit` is True when max_model_len is still to be reduced to what
+    fits. `draft_layers` counts the layers that a draft adds to the cache.
     """
 
     max_model_len: int
@@ -78,6 +79,7 @@ class ResolvedEngineArgs:
     mamba_ssm_cache_dtype: str
     num_speculative_tokens: int
     speculative_method: str | None
+    draft_layers: int
     enable_chunked_prefill: bool
     cpu_offload_gb: float
     cudagraph_capture_sizes: int

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from app.core.capture_sizes import capture_sizes
 from app.core.checkpoint import Checkpoint
-from app.core.engine import EngineArgs, ResolvedEngineArgs
+from app.core.engine import EngineArgs, ResolvedEngineArgs, SpeculativeConfig
 from app.core.gpu_spec import GpuSpec
 from app.core.layout_rules import check_layout
 from app.core.lengths import resolve_max_model_len
-from app.core.model_spec import AttentionSpec, ModelSpec, StateSpec
+from app.core.model_spec import ModelSpec, StateSpec
 from app.core.refusals import refuse
 from app.core.releases import BatchTier, Release
 from app.core.request import SizingRequest
@@ -54,9 +55,10 @@ def resolve_engine_args(request: SizingRequest) -> ResolvedEngineArgs:
         mamba_ssm_cache_dtype=args.mamba_ssm_cache_dtype or "auto",
         num_speculative_tokens=draft.num_speculative_tokens if draft else 0,
         speculative_method=draft.method if draft else None,
+        draft_layers=_draft_layers(draft, model),
         enable_chunked_prefill=chunked,
         cpu_offload_gb=args.cpu_offload_gb,
-        cudagraph_capture_sizes=_capture_sizes(request, tokens, seqs),
+        cudagraph_capture_sizes=capture_sizes(request, tokens, seqs),
         model_runner=release.default_model_runner,
         language_model_only=args.language_model_only,
         enable_lora=args.enable_lora,
@@ -68,7 +70,7 @@ def resolve_engine_args(request: SizingRequest) -> ResolvedEngineArgs:
 
 @lru_cache(maxsize=1024)
 def _recurrence(model: ModelSpec) -> tuple[bool, bool]:
-    """Tell whether a model mixes attention with recurrent layers, and whether it has any of those."""
+    """Tell whether a model mixes attention with recurrent layers, and whether it has any."""
     recurrent = any(isinstance(layer.cache, StateSpec) for layer in model.layers)
     attention = any(
         layer.cache is not None and not isinstance(layer.cache, StateSpec) for layer in model.layers
@@ -111,17 +113,13 @@ def _batch_sizes(
 def _cache_dtype(args: EngineArgs, checkpoint: Checkpoint, release: Release) -> str:
     dtype = args.kv_cache_dtype
     if dtype not in release.kv_cache_dtypes:
-        raise refuse(
-            release, "kv_dtype_not_supported", "kv_cache_dtype_unknown", kv_cache_dtype=dtype
-        )
+        raise refuse(release, "kv_dtype_not_supported", "dtype_unknown", kv_cache_dtype=dtype)
     if dtype == "auto" and checkpoint.kv_cache_scheme is not None:
         return checkpoint.kv_cache_scheme
     return dtype
 
 
-def _prefix_caching(
-    args: EngineArgs, release: Release, *, hybrid: bool, recurrent: bool
-) -> bool:
+def _prefix_caching(args: EngineArgs, release: Release, *, hybrid: bool, recurrent: bool) -> bool:
     if args.enable_prefix_caching is not None:
         return args.enable_prefix_caching
     if hybrid:
@@ -130,11 +128,19 @@ def _prefix_caching(
 
 
 def _mamba_cache_mode(args: EngineArgs, *, hybrid: bool, caching: bool) -> str:
-    if not hybrid:
+    """Blocks of states follow the prefix cache, which needs them aligned."""
+    if not hybrid or not caching:
         return "none"
-    if args.mamba_cache_mode is not None:
-        return args.mamba_cache_mode
-    return "align" if caching else "none"
+    return args.mamba_cache_mode if args.mamba_cache_mode == "all" else "align"
+
+
+def _draft_layers(draft: SpeculativeConfig | None, model: ModelSpec) -> int:
+    """Layers that a draft adds to the cache: the checkpoint's MTP layers, or one for EAGLE."""
+    if draft is None or draft.method in {"ngram", "ngram_gpu", "suffix"}:
+        return 0
+    if "mtp" in draft.method:
+        return len(model.mtp_layers)
+    return 1
 
 
 def _async_scheduling(args: EngineArgs, request: SizingRequest) -> bool:
@@ -157,26 +163,3 @@ def _batches_in_flight(request: SizingRequest, *, asynchronous: bool) -> int:
     if release.default_model_runner == "V2" or stages == 1:
         return stages + 1
     return stages
-
-
-def _capture_sizes(request: SizingRequest, tokens: int, seqs: int) -> int:
-    """Count the batch sizes that CUDA graphs are captured for; 0 with `--enforce-eager`.
-
-    Sizes: 1, 2, 4, then every 8 below 256 and every 16 up to the largest.
-    Source: vllm/config/vllm.py `_set_cudagraph_sizes`.
-    """
-    args, release = request.engine_args, request.release
-    if args.enforce_eager:
-        return 0
-    largest = args.max_cudagraph_capture_size
-    if largest is None:
-        draft = args.speculative_config
-        per_request = 1 + (draft.num_speculative_tokens if draft else 0)
-        sm100 = (request.gpu.compute_capability or (0, 0))[0] == 10
-        limit = (
-            release.max_cudagraph_capture_size_sm100 if sm100 else release.max_cudagraph_capture_size
-        )
-        largest = min(2 * seqs * per_request, limit)
-    largest = min(largest, tokens)
-    small = sum(1 for size in (1, 2, 4) if size <= largest)
-    return small + len(range(8, min(largest + 1, 256), 8)) + len(range(256, largest + 1, 16))

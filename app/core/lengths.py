@@ -28,13 +28,13 @@ def derived_max_model_len(length: LengthSpec, release: Release) -> tuple[float, 
         derived = keys[key]
     else:
         return FALLBACK_MAX_MODEL_LEN, "None"
-    if length.rope_type is None or "gemma3" in length.model_type:
+    if "gemma3" in length.model_type or (length.rope_type is None and not release.rope_always):
         return derived, key
     return _scaled(derived, length, release), key
 
 
 def _scaled(derived: float, length: LengthSpec, release: Release) -> float:
-    if length.rope_type in _ALREADY_SCALED:
+    if length.rope_type is None or length.rope_type in _ALREADY_SCALED:
         return derived * 1.0
     if length.rope_type in _YARN:
         original = length.original_max_position_embeddings
@@ -55,7 +55,7 @@ def resolve_max_model_len(
     """
     derived, key = derived_max_model_len(length, release)
     if max_model_len == AUTO_MAX_MODEL_LEN and not release.auto_max_model_len:
-        raise refuse(release, "refused_by_vllm", "auto_max_model_len_unknown", max_model_len="auto")
+        raise refuse(release, "refused_by_vllm", "auto_unknown", max_model_len="auto")
     if max_model_len is None or max_model_len == AUTO_MAX_MODEL_LEN:
         default = int(derived)
         if length.rope_type == "longrope" and length.original_max_position_embeddings:

@@ -7,24 +7,19 @@ from app.core.releases import Release
 from app.core.units import GIB
 
 
-def refuse(
-    release: Release,
-    code: ReasonCode,
-    text: str = "",
-    *,
-    estimated_max_model_len: int | None = None,
-    **numbers: Number,
-) -> Refusal:
+def refuse(release: Release, code: ReasonCode, text: str = "", **numbers: Number) -> Refusal:
     """Build the refusal for `code`; `text` is the key of vLLM's own text (default: the code).
 
-    The text's named fields are filled from `numbers`. A release without that text gives "".
+    The text's named fields are filled from `numbers`; a release without that text gives "". The
+    number `estimated_max_model_len` is also the reason's own field; 0 means that none fits.
     """
+    estimate = numbers.get("estimated_max_model_len")
     return Refusal(
         Reason(
             code=code,
             numbers=tuple(numbers.items()),
             vllm_error=release.error(text or code).format_map(numbers),
-            estimated_max_model_len=estimated_max_model_len,
+            estimated_max_model_len=estimate if isinstance(estimate, int) and estimate else None,
         )
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from app.core.backends import BackendBook
 from app.core.coefficients import MemoryCoefficients
 
 
@@ -38,7 +39,10 @@ class Release:
     null_block_in_fit_check        the start check leaves one block out
     group_tolerance                1.5, 1.25, or 1.0 for none: when the largest bucket sets the
                                    group size
+    pads_attention_pages           pages that do not divide the largest are padded, else refused
+    fit_check_counts_padding       the start check counts groups with their padding, else layers
     yarn_factor_applied            derived length = original x factor (else taken as scaled)
+    rope_always                    a length is a float even without a rope block, and is printed so
     hybrid_prefix_caching          prefix caching is on by default for hybrids
     mamba_blocks                   (none, align) blocks of a request per mamba group, without drafts
     mamba_draft_blocks             draft tokens add a state block each
@@ -59,6 +63,7 @@ class Release:
     sources                        where each of those is from, in the same order
     observed                       whether starts of this release were observed
     memory                         coefficients of the memory estimate, None where none is offered
+    backends                       attention backends on NVIDIA cards
     """
 
     version: str
@@ -70,7 +75,10 @@ class Release:
     log_formats: tuple[str, ...]
     null_block_in_fit_check: bool
     group_tolerance: float
+    pads_attention_pages: bool
+    fit_check_counts_padding: bool
     yarn_factor_applied: bool
+    rope_always: bool
     hybrid_prefix_caching: bool
     mamba_blocks: tuple[int, int]
     mamba_draft_blocks: bool
@@ -91,6 +99,7 @@ class Release:
     sources: tuple[str, ...] = ()
     observed: bool = False
     memory: MemoryCoefficients | None = None
+    backends: BackendBook | None = None
 
     @property
     def number(self) -> tuple[int, ...]:

@@ -1,0 +1,107 @@
+"""Groups the layers of a model once for everything that decides about them.
+
+Source: vllm/v1/core/kv_cache_utils.py (0.33: kv_cache_planning.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from app.core.groups import Group, GroupingRules, PageSizeError, form_groups
+from app.core.kv_spec import KvSpec, RequestLength
+from app.core.layer_cache import CacheContext
+from app.core.layer_plan import LayerPlan, plan_layers
+from app.core.model_spec import ModelSpec
+from app.core.reasons import Refusal
+from app.core.refusals import refuse
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grouping:
+    """The groups of a model in one context, before any length is known.
+
+    `bytes_per_block_by_stage` are bytes on one rank of each pipeline stage (0: no cache there).
+    `kinds` are the distinct specs with the number of groups each stands for; `layer_bytes` the
+    page bytes of all layers of a stage by spec, without the padding that groups add.
+    """
+
+    groups: tuple[Group, ...]
+    bytes_per_block_by_stage: tuple[int, ...]
+    kinds: tuple[tuple[KvSpec, int], ...]
+    layer_bytes: tuple[tuple[tuple[KvSpec, int], ...], ...]
+    backends: tuple[str, ...]
+
+    def blocks_per_request(self, length: RequestLength) -> int:
+        """Blocks that one request of that length takes at most, over all groups."""
+        return sum(count * spec.blocks_per_request(length) for spec, count in self.kinds)
+
+
+def group_layers(model: ModelSpec, context: CacheContext) -> Grouping:
+    """Plan and group the layers of a model; known answers are kept. Raises Refusal."""
+    found = _grouping(model, context)
+    if isinstance(found, Refusal):
+        raise found
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _grouping(model: ModelSpec, context: CacheContext) -> Grouping | Refusal:
+    """Plan and group the layers once for a model and context; a refusal is kept like an answer."""
+    release = context.release
+    try:
+        plan = plan_layers(model, context)
+        rules = GroupingRules(
+            release.group_tolerance,
+            release.pads_attention_pages,
+            plan.packs_mixed_pages,
+            context.hybrid_manager,
+        )
+        groups = form_groups(plan.specs, rules)
+    except Refusal as refusal:
+        return refusal
+    except PageSizeError as error:
+        page, largest = error.args
+        numbers = {"page_size_bytes": page, "largest_page_size_bytes": largest}
+        return refuse(release, "refused_by_vllm", "page_sizes", **numbers)
+    stages = range(context.pipeline_parallel_size)
+    return Grouping(
+        groups=groups,
+        bytes_per_block_by_stage=tuple(_widest_bytes(groups, plan, stage) for stage in stages),
+        kinds=_kinds(groups),
+        layer_bytes=tuple(_layer_bytes(groups, plan, stage) for stage in stages),
+        backends=plan.backends,
+    )
+
+
+def _widest_bytes(groups: tuple[Group, ...], plan: LayerPlan, stage: int) -> int:
+    """Bytes of a block on a stage: the pages of its widest group."""
+    return max(
+        (
+            sum(
+                spec.page_size_bytes
+                for layer, spec in zip(group.layers, group.specs, strict=True)
+                if plan.stages[layer] == stage
+            )
+            for group in groups
+        ),
+        default=0,
+    )
+
+
+def _layer_bytes(
+    groups: tuple[Group, ...], plan: LayerPlan, stage: int
+) -> tuple[tuple[KvSpec, int], ...]:
+    found: dict[KvSpec, int] = {}
+    for group in groups:
+        for layer, spec in zip(group.layers, group.specs, strict=True):
+            if plan.stages[layer] == stage:
+                found[spec] = found.get(spec, 0) + spec.page_size_bytes
+    return tuple(found.items())
+
+
+def _kinds(groups: tuple[Group, ...]) -> tuple[tuple[KvSpec, int], ...]:
+    found: dict[KvSpec, int] = {}
+    for group in groups:
+        found[group.first] = found.get(group.first, 0) + 1
+    return tuple(found.items())

@@ -1,0 +1,144 @@
+"""Forms KV cache groups the way vLLM does: layers that share one block table.
+
+Source: `get_kv_cache_groups` in vllm/v1/core/kv_cache_utils.py (0.33: kv_cache_planning.py).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from app.core.kv_spec import KvSpec
+from app.core.packing import packed_groups
+from app.core.units import ceil_div
+
+LOCAL_KINDS = frozenset({"sliding_window", "sliding_window_mla", "chunked_local"})
+
+
+class PageSizeError(ValueError):
+    """Pages of different layers that vLLM cannot bring to one size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Layers with one block table: their indices and their specs, which may differ in page size.
+
+    `specs[i]` belongs to the layer `layers[i]`.
+    """
+
+    layers: tuple[int, ...]
+    specs: tuple[KvSpec, ...]
+
+    @property
+    def first(self) -> KvSpec:
+        """Spec that stands for the group; all of them take the same number of blocks."""
+        return self.specs[0]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupingRules:
+    """What a release and the layout of the cache in memory change about grouping.
+
+    `tolerance`: the largest bucket sets the group size when it is below this times the smallest.
+    `pads_attention_pages`: pages that do not divide the largest are padded, else refused.
+    `packs_mixed_pages`: blocks hold the pages of all layers, so mixed pages pack (DeepSeek-V4).
+    """
+
+    tolerance: float
+    pads_attention_pages: bool
+    packs_mixed_pages: bool
+    hybrid_manager: bool
+
+
+def form_groups(specs: Sequence[KvSpec], rules: GroupingRules) -> tuple[Group, ...]:
+    """Group the layers of a whole model. Raises PageSizeError."""
+    if not specs:
+        return ()
+    layers = list(specs)
+    if not rules.hybrid_manager:
+        layers = _without_windows(layers)
+    everything = tuple(range(len(layers)))
+    if is_uniform_type(layers):
+        return (Group(everything, tuple(layers)),)
+    if rules.packs_mixed_pages and len({spec.page_size_bytes for spec in layers}) > 1:
+        return tuple(
+            Group(tuple(indices), tuple(layers[i] for i in indices))
+            for indices in packed_groups(layers)
+        )
+    return _uniform_page_groups(_unify_page_sizes(layers, rules), rules.tolerance)
+
+
+def is_uniform_type(specs: Sequence[KvSpec]) -> bool:
+    """True where all layers always need the same number of token slots."""
+    first = specs[0]
+    if first.kind == "mamba":
+        return all(
+            spec.kind == "mamba"
+            and spec.state_blocks == first.state_blocks
+            and spec.block_size == first.block_size
+            and spec.page_size_bytes == first.page_size_bytes
+            for spec in specs
+        )
+    if first.is_full:
+        return all(spec.is_full and spec.block_size == first.block_size for spec in specs)
+    return all(
+        spec.kind == first.kind
+        and spec.window == first.window
+        and spec.block_size == first.block_size
+        for spec in specs
+    )
+
+
+def _without_windows(layers: list[KvSpec]) -> list[KvSpec]:
+    """Treat windows as full attention where both occur: no hybrid KV cache manager."""
+    full = {spec.block_size for spec in layers if spec.is_full}
+    if not full or not any(spec.kind in LOCAL_KINDS for spec in layers):
+        return layers
+    return [
+        spec.as_full_attention(min(full) if len(full) == 1 else spec.block_size)
+        if spec.kind in LOCAL_KINDS
+        else spec
+        for spec in layers
+    ]
+
+
+def _unify_page_sizes(layers: list[KvSpec], rules: GroupingRules) -> list[KvSpec]:
+    """Bring every page to the size of the largest by a larger block, else by padding."""
+    largest = max(spec.page_size_bytes for spec in layers)
+    unified = []
+    for spec in layers:
+        page = spec.page_size_bytes
+        if page == largest:
+            unified.append(spec)
+        elif spec.kind == "mamba":
+            unified.append(replace(spec, padded_page_bytes=largest))
+        elif largest % page == 0:
+            unified.append(replace(spec, block_size=spec.block_size * (largest // page)))
+        elif spec.kind != "mla" and rules.pads_attention_pages:
+            unified.append(replace(spec, padded_page_bytes=largest))
+        else:
+            raise PageSizeError(page, largest)
+    return unified
+
+
+def _uniform_page_groups(layers: list[KvSpec], tolerance: float) -> tuple[Group, ...]:
+    """Split buckets of equal layers into groups of one size.
+
+    Every second, third ... layer goes to a group, so that a pipeline stage gets its share of each.
+    """
+    buckets: dict[KvSpec, list[int]] = {}
+    for index, spec in enumerate(layers):
+        # Full attention layers that differ only in a window they do not use are one kind.
+        key = replace(spec, window=None) if spec.is_full else spec
+        buckets.setdefault(key, []).append(index)
+    sizes = Counter({key: len(indices) for key, indices in buckets.items()})
+    smallest, largest = min(sizes.values()), max(sizes.values())
+    group_size = largest if largest < smallest * tolerance else smallest
+    groups = []
+    for indices in buckets.values():
+        count = ceil_div(len(indices), group_size)
+        for start in range(count):
+            own = tuple(indices[start::count])
+            groups.append(Group(own, tuple(layers[i] for i in own)))
+    return tuple(groups)

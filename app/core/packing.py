@@ -1,0 +1,111 @@
+"""Groups layers with mixed page sizes for blocks that hold the pages of all layers (DeepSeek-V4).
+
+Source: `_get_packed_kv_cache_groups` in vllm/v1/core/kv_cache_utils.py (0.32.0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.core.kv_spec import KvSpec
+from app.core.units import ceil_div
+
+_STATE_KINDS = frozenset({"mamba"})
+_WINDOW_KINDS = frozenset({"sliding_window", "sliding_window_mla"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Bucket:
+    """Layers of one type; `pages` are their indices by page size, in order of appearance."""
+
+    spec: KvSpec
+    layers: tuple[int, ...]
+    pages: tuple[tuple[int, tuple[int, ...]], ...]
+
+    @property
+    def balanced(self) -> bool:
+        """True where every page size occurs equally often: a repeating pattern of layers."""
+        return len({len(layers) for _, layers in self.pages}) == 1
+
+    @property
+    def repeats(self) -> int:
+        """How often the most frequent page size occurs."""
+        return max(len(layers) for _, layers in self.pages)
+
+    def widest_group_bytes(self, groups: int) -> int:
+        """Page bytes of the largest of so many groups."""
+        return sum(ceil_div(len(layers), groups) * page for page, layers in self.pages)
+
+
+def packed_groups(specs: Sequence[KvSpec]) -> list[list[int]]:
+    """Split layers into groups of layer indices whose pages pack into one block."""
+    buckets = _buckets(specs)
+    mixed = [b.repeats for b in buckets if b.balanced and len(b.pages) > 1]
+    repeats = (
+        _approximate_gcd([b.repeats for b in buckets if b.balanced], max(mixed)) if mixed else 0
+    )
+
+    def splits(bucket: _Bucket) -> int:
+        return ceil_div(bucket.repeats, repeats) if bucket.balanced and repeats else 1
+
+    def is_state(bucket: _Bucket) -> bool:
+        kind = bucket.spec.kind
+        return kind in _STATE_KINDS or (not repeats and kind in _WINDOW_KINDS)
+
+    anchor = max(b.widest_group_bytes(len(b.layers) if is_state(b) else splits(b)) for b in buckets)
+    groups: list[list[int]] = []
+    for bucket in buckets:
+        count = splits(bucket)
+        if anchor and is_state(bucket):
+            fitting = max(anchor // bucket.spec.page_size_bytes, 1)
+            count = max(count, ceil_div(len(bucket.layers), fitting))
+        if count == 1:
+            groups.append(list(bucket.layers))
+            continue
+        patterns = list(zip(*(layers for _, layers in bucket.pages), strict=True))
+        groups.extend(
+            [layer for pattern in patterns[start::count] for layer in pattern]
+            for start in range(count)
+        )
+    return groups
+
+
+def _buckets(specs: Sequence[KvSpec]) -> list[_Bucket]:
+    """Gather layers of one type, whatever their page size."""
+    members: dict[tuple[str | int | None, ...], list[int]] = {}
+    for index, spec in enumerate(specs):
+        members.setdefault(_type_of(spec), []).append(index)
+    buckets = []
+    for layers in members.values():
+        pages: dict[int, list[int]] = {}
+        for index in layers:
+            pages.setdefault(specs[index].page_size_bytes, []).append(index)
+        buckets.append(
+            _Bucket(
+                specs[layers[0]],
+                tuple(layers),
+                tuple((page, tuple(own)) for page, own in pages.items()),
+            )
+        )
+    return buckets
+
+
+def _type_of(spec: KvSpec) -> tuple[str | int | None, ...]:
+    """What layers of one type have in common; see groups.is_uniform_type."""
+    if spec.is_full:
+        return "full", spec.block_size
+    if spec.kind == "mamba":
+        return spec.kind, spec.block_size, spec.state_blocks, spec.page_size_bytes
+    return spec.kind, spec.block_size, spec.window
+
+
+def _approximate_gcd(values: Sequence[int], smallest: int) -> int:
+    """Pick the chunk from `smallest` up that rounds the values up least; the larger of equals."""
+    largest = max(values)
+    best, best_padding = smallest, -1
+    for chunk in range(smallest, largest + 1):
+        padding = sum(-value % chunk for value in values)
+        if best_padding < 0 or padding <= best_padding:
+            best, best_padding = chunk, padding
+    return best
