@@ -122,6 +122,7 @@ def _release(
     values["kv_cache_dtypes"] = frozenset(facts["kv_cache_dtypes"])
     values["log_formats"] = tuple(facts["log_formats"])
     values["mamba_blocks"] = tuple(facts["mamba_blocks"])
+    values["v2_architectures"] = frozenset(facts["v2_architectures"])
     return Release(
         **values,
         errors=tuple(errors.items()),

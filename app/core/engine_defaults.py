@@ -32,7 +32,8 @@ def resolve_engine_args(request: SizingRequest) -> ResolvedEngineArgs:
     chunked = args.enable_chunked_prefill is not False
     tokens, seqs = _batch_sizes(args, _tier(release, request.gpu), max_model_len, chunked=chunked)
     caching = _prefix_caching(args, release, hybrid=hybrid, recurrent=recurrent)
-    asynchronous = _async_scheduling(args, request)
+    runner = _model_runner(model, release)
+    asynchronous = _async_scheduling(args, request, runner)
     draft = args.speculative_config
     return ResolvedEngineArgs(
         max_model_len=max_model_len,
@@ -46,7 +47,8 @@ def resolve_engine_args(request: SizingRequest) -> ResolvedEngineArgs:
         num_gpu_blocks_override=args.num_gpu_blocks_override,
         max_num_batched_tokens=tokens,
         max_num_seqs=seqs,
-        max_in_flight_tokens=tokens * _batches_in_flight(request, asynchronous=asynchronous),
+        max_in_flight_tokens=tokens
+        * _batches_in_flight(request, runner, asynchronous=asynchronous),
         enforce_eager=args.enforce_eager,
         enable_prefix_caching=caching,
         async_scheduling=asynchronous,
@@ -59,7 +61,7 @@ def resolve_engine_args(request: SizingRequest) -> ResolvedEngineArgs:
         enable_chunked_prefill=chunked,
         cpu_offload_gb=args.cpu_offload_gb,
         cudagraph_capture_sizes=capture_sizes(request, tokens, seqs),
-        model_runner=release.default_model_runner,
+        model_runner=runner,
         language_model_only=args.language_model_only,
         enable_lora=args.enable_lora,
         max_loras=args.max_loras,
@@ -114,9 +116,8 @@ def _cache_dtype(args: EngineArgs, checkpoint: Checkpoint, release: Release) -> 
     dtype = args.kv_cache_dtype
     if dtype not in release.kv_cache_dtypes:
         raise refuse(release, "kv_dtype_not_supported", "dtype_unknown", kv_cache_dtype=dtype)
-    if dtype == "auto" and checkpoint.kv_cache_scheme is not None:
-        return checkpoint.kv_cache_scheme
-    return dtype
+    declared = checkpoint.kv_cache_scheme if release.checkpoint_kv_cache_scheme else None
+    return declared if dtype == "auto" and declared is not None else dtype
 
 
 def _prefix_caching(args: EngineArgs, release: Release, *, hybrid: bool, recurrent: bool) -> bool:
@@ -143,23 +144,32 @@ def _draft_layers(draft: SpeculativeConfig | None, model: ModelSpec) -> int:
     return 1
 
 
-def _async_scheduling(args: EngineArgs, request: SizingRequest) -> bool:
+def _model_runner(model: ModelSpec, release: Release) -> str:
+    """Name the model runner that a release picks for a model: V1 or V2.
+
+    Source: vllm/config/vllm.py `use_v2_model_runner`.
+    """
+    if release.default_model_runner == "V2" or model.architecture in release.v2_architectures:
+        return "V2"
+    dense_text = not model.num_experts and not model.multimodal and not _recurrence(model)[1]
+    return "V2" if release.v2_dense_models and dense_text else "V1"
+
+
+def _async_scheduling(args: EngineArgs, request: SizingRequest, runner: str) -> bool:
     if args.async_scheduling is not None:
         return args.async_scheduling
-    release = request.release
-    if release.default_model_runner == "V1" and request.layout.pipeline_parallel_size > 1:
+    if runner == "V1" and request.layout.pipeline_parallel_size > 1:
         return False
-    return release.async_scheduling
+    return request.release.async_scheduling
 
 
-def _batches_in_flight(request: SizingRequest, *, asynchronous: bool) -> int:
+def _batches_in_flight(request: SizingRequest, runner: str, *, asynchronous: bool) -> int:
     """Count the batches whose tokens a sliding window has to keep."""
-    release = request.release
-    if not release.in_flight_counts_async:
+    if not request.release.in_flight_counts_async:
         return 1
     stages = request.layout.pipeline_parallel_size
     if not asynchronous:
         return stages
-    if release.default_model_runner == "V2" or stages == 1:
+    if runner == "V2" or stages == 1:
         return stages + 1
     return stages

@@ -56,6 +56,9 @@ class Release:
     max_cudagraph_capture_size     largest graph captured by default
     max_cudagraph_capture_size_sm100  the same on the SM100 family
     default_model_runner           `V1` or `V2`
+    v2_dense_models                where that is V1: dense text models run on V2 all the same
+    v2_architectures               and so do these
+    checkpoint_kv_cache_scheme     `--kv-cache-dtype auto` takes what the checkpoint declares
     nccl_charged                   NCCL and context growth count against the budget
     memory_estimate                whether a memory estimate is offered (from 0.9.2)
     errors                         vLLM's own texts with named fields, by text key
@@ -92,6 +95,9 @@ class Release:
     max_cudagraph_capture_size: int
     max_cudagraph_capture_size_sm100: int
     default_model_runner: Literal["V1", "V2"]
+    v2_dense_models: bool
+    v2_architectures: frozenset[str]
+    checkpoint_kv_cache_scheme: bool
     nccl_charged: bool
     memory_estimate: bool
     errors: tuple[tuple[str, str], ...]
