@@ -1,1 +1,1 @@
-"""Quote requests: the only room that holds personal data."""
+"""Quote requests: the only room that keeps personal data, and the only one that forgets it."""

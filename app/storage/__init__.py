@@ -1,1 +1,1 @@
-"""The database behind the quotes."""
+"""The database of the quote requests: SQLite by default, PostgreSQL by address."""

@@ -1,6 +1,6 @@
 """Counters for Prometheus: how much is asked, how fast it is answered, what comes out."""
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 LATENCY_BUCKETS_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)
 
@@ -30,6 +30,40 @@ class Metrics:
             ("outcome",),
             registry=self.registry,
         )
+        self.quotes = Counter(
+            "sizing_quotes",
+            "Sent quote forms by outcome: stored, or why not.",
+            ("outcome",),
+            registry=self.registry,
+        )
+        self.deliveries = Counter(
+            "sizing_deliveries",
+            "Attempts to deliver a mail or webhook by channel and outcome.",
+            ("channel", "outcome"),
+            registry=self.registry,
+        )
+        self.undelivered = Gauge(
+            "sizing_outbox",
+            "Mails and webhooks not delivered: waiting for the next try, or dead.",
+            ("state",),
+            registry=self.registry,
+        )
+        self.waiting: int | None = None
+        self.dead: int | None = None
+
+    def quote(self, outcome: str) -> None:
+        """Count one sent quote form."""
+        self.quotes.labels(outcome=outcome).inc()
+
+    def delivery(self, channel: str, outcome: str) -> None:
+        """Count one attempt to deliver."""
+        self.deliveries.labels(channel=channel, outcome=outcome).inc()
+
+    def outbox(self, *, waiting: int, dead: int) -> None:
+        """Note what is not delivered yet, and what was given up."""
+        self.waiting, self.dead = waiting, dead
+        self.undelivered.labels(state="waiting").set(waiting)
+        self.undelivered.labels(state="dead").set(dead)
 
     def observe(self, *, route: str, method: str, status: int, seconds: float) -> None:
         """Count one answered request."""

@@ -14,9 +14,15 @@ router = APIRouter(include_in_schema=False)
 
 
 @router.api_route("/healthz", methods=["GET", "HEAD"])
-async def healthz() -> JSONResponse:
-    """Answer as soon as the process serves requests."""
-    return JSONResponse({"status": "ok"}, headers={"Cache-Control": "no-store"})
+async def healthz(request: Request) -> JSONResponse:
+    """Answer as soon as the process serves requests, without asking the database.
+
+    `outbox` is what the delivery of quotes last saw: waiting and given up; null before its start.
+    """
+    counters: Metrics = request.app.state.metrics
+    seen = {"waiting": counters.waiting, "dead": counters.dead}
+    body = {"status": "ok", "outbox": None if counters.waiting is None else seen}
+    return JSONResponse(body, headers={"Cache-Control": "no-store"})
 
 
 @router.get("/metrics")
