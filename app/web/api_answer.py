@@ -9,11 +9,11 @@ from app.core.load import LoadCheck
 from app.core.reasons import Reason
 from app.core.result import Planning, Range, SizingResult
 from app.core.steps import Step
-from app.core.ways_out import WayOut
 from app.web import api_schema as shape
 from app.web.api_catalogue import capability_text
 from app.wizard.card_choice import layout_of
 from app.wizard.sizing_request import Prepared
+from app.wizard.ways_out import Way
 
 COVERAGE: Final = 0.9
 
@@ -25,7 +25,7 @@ class Sized:
     prepared: Prepared
     result: SizingResult | None
     steps: tuple[Step, ...]
-    ways_out: tuple[shape.WayOut, ...]
+    ways_out: tuple[Way, ...]
     permalink: str | None
     load: tuple[LoadCheck, ...]
 
@@ -64,17 +64,6 @@ def answer(sized: Sized) -> shape.SizingAnswer:
         load=[shape.LoadChecked(code=each.code, numbers=dict(each.numbers)) for each in sized.load],
         permalink=sized.permalink,
         reason=None if reason is None else _reason(reason, sized.ways_out),
-    )
-
-
-def way_out(way: WayOut, prepared: Prepared) -> shape.WayOut:
-    """Describe a change that fits. A card that is not in the chosen server drops the server."""
-    change: dict[str, shape.Value] = dict(way.change)
-    if "gpu" in change and prepared.server is not None:
-        change["server"] = None
-    cache = way.result.cache
-    return shape.WayOut(
-        change=change, max_concurrency=None if cache is None else cache.max_concurrency
     )
 
 
@@ -175,11 +164,18 @@ def _step(step: Step) -> shape.StepTaken:
     )
 
 
-def _reason(reason: Reason, ways_out: tuple[shape.WayOut, ...]) -> shape.ReasonGiven:
+def _reason(reason: Reason, ways_out: tuple[Way, ...]) -> shape.ReasonGiven:
     return shape.ReasonGiven(
         code=reason.code,
         vllm_error=reason.vllm_error,
         numbers=dict(reason.numbers),
         estimated_max_model_len=reason.estimated_max_model_len,
-        ways_out=list(ways_out),
+        ways_out=[_way_out(each) for each in ways_out],
+    )
+
+
+def _way_out(way: Way) -> shape.WayOut:
+    cache = way.result.cache
+    return shape.WayOut(
+        change=dict(way.changes), max_concurrency=None if cache is None else cache.max_concurrency
     )

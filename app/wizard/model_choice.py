@@ -76,7 +76,10 @@ def _entry_spec(entry: CatalogueModel) -> ModelSpec:
     try:
         return entry.spec
     except ConfigError as error:
-        raise _unusable(error, "model") from None
+        # the catalogue's config is nobody's entry to mend
+        names = entry.config.get("architectures") or [entry.slug]
+        numbers = (("architecture", str(names[0])), *error.numbers)
+        raise Refusal(Reason("architecture_unknown", tuple(dict(numbers).items()))) from None
 
 
 def _checkpoint(answers: Answers, found: FoundModel) -> tuple[Checkpoint, tuple[Assumption, ...]]:

@@ -16,21 +16,20 @@ from app.catalog.catalogue import Catalogue
 from app.core.explanation import explain
 from app.core.load import check_load
 from app.core.sizing import size
-from app.core.ways_out import ways_out
 from app.settings import Settings
 from app.web import api_schema as shape
-from app.web.api_answer import Sized, answer, way_out
+from app.web.api_answer import Sized, answer
 from app.web.api_catalogue import gpu_list, model_list, release_list
 from app.web.api_input import BodyError, read_body, read_query, strict_problems
 from app.web.api_matrix import read_matrix_query, sized_rows, unsized_rows
 from app.web.api_parameters import EXAMPLE, body_schema, matrix_parameters, parameters
 from app.web.locale import Language, place_of
 from app.web.render import Renderer
-from app.wizard.alternatives import alternatives_for
 from app.wizard.answers import Answers, ParsedAnswers, Problem
 from app.wizard.matrix import matrix, usual_layouts
 from app.wizard.permalink import permalink
 from app.wizard.sizing_request import Prepared, load_of, to_request
+from app.wizard.ways_out import ways_out_of
 
 router = APIRouter(prefix="/api")
 
@@ -166,11 +165,9 @@ def _sized(prepared: Prepared, answers: Answers, catalogue: Catalogue, language:
     if prepared.request is None:
         return Sized(prepared, None, (), (), link, ())
     result = size(prepared.request)
-    ways = () if result.ok else ways_out(result, alternatives_for(prepared, catalogue))
-    checked = tuple(way_out(each, prepared) for each in ways)
-    return Sized(
-        prepared, result, explain(result), checked, link, check_load(result, load_of(answers))
-    )
+    ways = () if result.ok else ways_out_of(prepared, result, catalogue)
+    load = check_load(result, load_of(answers))
+    return Sized(prepared, result, explain(result), ways, link, load)
 
 
 def _refused(request: Request, problems: Iterable[Problem], where: str) -> Response:
