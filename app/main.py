@@ -15,14 +15,19 @@ from app.web import errors
 from app.web.assets import MOUNT, Assets
 from app.web.observe import Observe
 from app.web.render import Renderer
-from app.web.routes import api, entrance, health, pages
+from app.web.routes import api, embed, entrance, health, pages, quote, result, wizard
 from app.web.security import CrossSiteGuard, SecurityHeaders, SizeLimits
+from app.web.view_models.result_view import ResultViews
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 ROUTERS: Final = (
     entrance.router,
     health.router,
     pages.router,
+    wizard.router,
+    result.router,
+    quote.router,
+    embed.router,
     api.router,
 )
 
@@ -56,12 +61,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.settings = settings
     app.state.metrics = metrics
     app.state.assets = assets
-    app.state.catalogue = load_catalogue(ROOT / "data")
+    catalogue = load_catalogue(ROOT / "data")
+    app.state.catalogue = catalogue
+    app.state.result_views = ResultViews(catalogue)
     app.state.renderer = Renderer(
         templates=ROOT / "templates",
         translations=ROOT / "app" / "i18n",
         assets=assets,
         url_path_for=app.url_path_for,
+        data_version=catalogue.data_version,
         reload=not settings.production,
     )
     errors.install(app)

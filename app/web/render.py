@@ -1,9 +1,9 @@
 """Templates into answers: the whole page for everybody, one named block of it for htmx."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import urlencode
@@ -17,9 +17,11 @@ from starlette.routing import NoMatchFound
 
 from app.web.assets import Assets
 from app.web.filters import filters_for
+from app.web.frame import frame_pairs, theme_address
 from app.web.locale import LANGUAGES, Language, Place, place_of
 
 VARY: Final = "HX-Request, HX-Request-Type"
+PathTo = Callable[..., str]
 
 
 class TranslationsMissingError(RuntimeError):
@@ -96,7 +98,7 @@ class Renderer:
 
     def __init__(
         self, *, templates: Path, translations: Path, assets: Assets, url_path_for: UrlPathFor,
-        reload: bool,
+        data_version: str, reload: bool,
     ) -> None:  # fmt: skip
         """Make one environment per language.
 
@@ -105,6 +107,7 @@ class Renderer:
             translations: folder of gettext catalogues.
             assets: static files; `asset('css/app.css')` in a template is their versioned address.
             url_path_for: the application's own.
+            data_version: date of the catalogue, shown on every page.
             reload: notice changed templates, for development.
         """
         self.environments: Mapping[Language, Environment] = {
@@ -115,6 +118,7 @@ class Renderer:
         }
         for environment in self.environments.values():
             environment.globals["asset"] = assets.url
+            environment.globals["data_version"] = data_version
         self._url_path_for = url_path_for
         self._path_cached = lru_cache(maxsize=1024)(self._path)
 
@@ -180,9 +184,18 @@ class Renderer:
     def _about(self, request: Request, place: Place) -> dict[str, object]:
         return {
             "place": place,
-            "path_to": partial(self.path_to, place),
+            "path_to": self._path_within(place, frame_pairs(request, place)),
+            "theme_href": theme_address(request, place),
             "alternates": self._alternates(request, place),
         }
+
+    def _path_within(self, place: Place, kept: Mapping[str, str]) -> PathTo:
+        """Return `path_to` for one place; what an embedding site set stays on every link."""
+
+        def path_to(name: str, query: Mapping[str, object] | None = None, /, **params: str) -> str:
+            return self.path_to(place, name, {**(query or {}), **kept}, **params)
+
+        return path_to
 
     def _alternates(self, request: Request, place: Place) -> tuple[Alternate, ...]:
         name, _, _ = getattr(request.scope.get("route"), "name", "").partition(":")

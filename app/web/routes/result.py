@@ -1,0 +1,106 @@
+"""The workbench, the result of the guided flow, and the check before a quote."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fastapi import APIRouter
+from fastapi.responses import RedirectResponse
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.web.case import read_case
+from app.web.errors import KEEP_ADDRESS
+from app.web.locale import page
+from app.web.render import Renderer
+from app.web.view_models.answered import answered_before
+from app.web.view_models.choices import bench_choices
+from app.wizard.flow import redirect_from
+from app.wizard.steps import BY_CODE
+
+router = APIRouter()
+
+# What the workbench shows before anything was entered: an example, and said to be one.
+EXAMPLE: Final = (
+    ("model", "llama-3.3-70b"),
+    ("checkpoint", "nvidia/Llama-3.3-70B-Instruct-FP8"),
+    ("gpu", "rtx-pro-6000-server"),
+    ("server", "2x-rtx-pro-6000-server"),
+    ("max_model_len", "8192"),
+)
+# The fields of the workbench; all other answers travel along unseen.
+PLAIN_FIELDS: Final = frozenset(
+    {
+        "model", "checkpoint", "kv_cache_dtype", "gpu", "server", "tensor_parallel_size",
+        "replicas", "max_model_len", "peak_requests", "mean_request_tokens",
+    }
+)  # fmt: skip
+EXPERT_FIELDS: Final = frozenset(
+    {
+        "vllm_version", "gpu_memory_utilization", "max_num_batched_tokens", "max_num_seqs",
+        "block_size", "pipeline_parallel_size", "data_parallel_size", "enforce_eager",
+        "enable_expert_parallel", "kv_cache_memory_bytes", "num_gpu_blocks_override",
+        "cpu_offload_gb", "p95_request_tokens", "available_kv_cache_memory_bytes",
+        "gpu_total_memory_bytes",
+    }
+)  # fmt: skip
+UNPROCESSABLE: Final = 422
+
+
+async def workbench(request: Request) -> Response:
+    """Show every input beside the result; with something wrong, what and where (422)."""
+    is_example = not any(text.strip() for _, text in request.query_params.multi_items())
+    case = read_case(request, EXAMPLE if is_example else ())
+    prepared = case.form.prepared
+    release = prepared.request.release if prepared.request else None
+    context: dict[str, Any] = case.context(
+        r=case.view(),
+        choices=bench_choices(case.answers, case.catalogue, release),
+        carried_pairs=case.form.pairs(without=PLAIN_FIELDS | EXPERT_FIELDS),
+        expert_open=any(name in EXPERT_FIELDS for name, _ in case.form.pairs()),
+        is_example=is_example,
+        section="workbench",
+    )
+    renderer: Renderer = request.app.state.renderer
+    wrong = bool(case.form.problems)
+    return renderer.page(
+        request,
+        "workbench/workbench.html",
+        block="bench",
+        status=UNPROCESSABLE if wrong else 200,
+        headers=KEEP_ADDRESS if wrong else None,
+        **context,
+    )
+
+
+async def guided_result(request: Request) -> Response:
+    """Show the result of the guided flow, once every question is answered."""
+    return _after_questions(request, "result", "wizard/result.html")
+
+
+async def check(request: Request) -> Response:
+    """Show every answer with a link to change it, before a quote is requested."""
+    return _after_questions(request, "check", "wizard/check.html")
+
+
+def _after_questions(request: Request, step: str, template: str) -> Response:
+    case = read_case(request)
+    missing = redirect_from(BY_CODE[step], case.answers, case.form.problems)
+    if missing is not None:
+        return RedirectResponse(case.path(missing.code, case.form.pairs()), 303)
+    view = case.view()
+    if view is None:
+        # an input that only the workbench has is wrong: show it there
+        return RedirectResponse(case.path("workbench", case.form.pairs()), 303)
+    answered = answered_before(
+        None, case.answers, case.catalogue,
+        lambda code: case.path(code, [*case.form.pairs(), ("from", "check")]),
+    )  # fmt: skip
+    renderer: Renderer = request.app.state.renderer
+    context = case.context(r=view, answered=answered, section="model")
+    return renderer.page(request, template, **context)
+
+
+page(router, "workbench", de="/rechner", en="/workbench")(workbench)
+page(router, "result", de="/auslegung/ergebnis", en="/sizing/result")(guided_result)
+page(router, "check", de="/auslegung/pruefen", en="/sizing/check")(check)

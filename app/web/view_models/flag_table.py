@@ -1,0 +1,78 @@
+"""What each flag changes: its value now, other values with their figures, each a link."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from app.core.reasons import Number
+from app.core.what_if import FlagKind, FlagRow, Outcome
+from app.web.view_models.layout_table import Href
+from app.wizard.answers import Answers
+
+
+@dataclass(frozen=True, slots=True)
+class FlagOutcome:
+    """One other value; tokens and concurrency of one engine, None where vLLM would not start."""
+
+    value: Number
+    tokens: int | None
+    concurrency: float | None
+    requests: int
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class FlagLine:
+    """One flag. `now` is None where it is unset."""
+
+    flag: str
+    now: Number | None
+    others: tuple[FlagOutcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FlagGroup:
+    """The flags of one kind: `memory`, `divisor`, `neither`."""
+
+    kind: FlagKind
+    lines: tuple[FlagLine, ...]
+
+
+KINDS: tuple[FlagKind, ...] = ("memory", "divisor", "neither")
+
+
+def flag_groups(rows: Iterable[FlagRow], answers: Answers, href: Href) -> tuple[FlagGroup, ...]:
+    """Sort the flags by what they change; kinds without a flag are left out."""
+    rows = tuple(rows)
+    groups = (
+        FlagGroup(kind, tuple(_line(row, answers, href) for row in rows if row.kind == kind))
+        for kind in KINDS
+    )
+    return tuple(group for group in groups if group.lines)
+
+
+def _line(row: FlagRow, answers: Answers, href: Href) -> FlagLine:
+    others = tuple(_outcome(row.flag, other, answers, href) for other in row.others)
+    return FlagLine(row.flag, row.now, others)
+
+
+def _outcome(flag: str, outcome: Outcome, answers: Answers, href: Href) -> FlagOutcome:
+    cache = outcome.result.cache
+    return FlagOutcome(
+        value=outcome.value,
+        tokens=cache.kv_cache_size_tokens if cache else None,
+        concurrency=cache.max_concurrency if cache else None,
+        requests=outcome.result.verdict_requests,
+        href=href(answers.with_changes(**{flag: _answer(flag, outcome.value)})),
+    )
+
+
+def _answer(flag: str, value: Number) -> object:
+    """Return the value as an answer; drafts are a JSON object there."""
+    if flag != "speculative_config":
+        return value
+    if not value:
+        return None
+    return json.dumps({"method": "mtp", "num_speculative_tokens": value}, sort_keys=True)

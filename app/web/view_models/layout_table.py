@@ -1,0 +1,62 @@
+"""The layouts of a server side by side, each a link to its own result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from app.core.layout import Layout
+from app.core.reasons import Reason
+from app.web.view_models.verdict import State, verdict_of
+from app.wizard.answers import Answers
+from app.wizard.layouts import LayoutRow
+
+Href = Callable[[Answers], str]
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutLine:
+    """One layout.
+
+    `low` and `high` are the log's figures over all copies, `share` is that of the best, 0 to 100.
+    """
+
+    layout: Layout
+    href: str
+    is_chosen: bool
+    planned: int | None
+    low: float | None
+    high: float | None
+    requests: int
+    share: float
+    state: State
+    reason: Reason | None
+
+
+def layout_lines(
+    rows: Sequence[LayoutRow], peak_requests: int | None, href: Href
+) -> tuple[LayoutLine, ...]:
+    """Make one line for each layout, in the order given."""
+    best = max((row.result.verdict_requests for row in rows), default=0) or 1
+    return tuple(_line(row, best, peak_requests, href) for row in rows)
+
+
+def _line(row: LayoutRow, best: int, peak_requests: int | None, href: Href) -> LayoutLine:
+    result, engines = row.result, row.layout.engines
+    low = high = None
+    if result.concurrency_range is not None:
+        low, high = result.concurrency_range.low, result.concurrency_range.high
+    elif result.cache is not None:
+        low = high = result.cache.max_concurrency
+    return LayoutLine(
+        layout=row.layout,
+        href=href(row.answers),
+        is_chosen=row.chosen,
+        planned=result.planning.requests if result.planning else None,
+        low=None if low is None else low * engines,
+        high=None if high is None else high * engines,
+        requests=result.verdict_requests,
+        share=round(100 * result.verdict_requests / best, 2),
+        state=verdict_of(result, peak_requests).state,
+        reason=result.reason,
+    )

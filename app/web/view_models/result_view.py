@@ -1,0 +1,188 @@
+"""The whole result as data: every section in the order of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from app.catalog.catalogue import Catalogue
+from app.core.explanation import explain
+from app.core.layout import Layout
+from app.core.load import Load
+from app.core.reasons import Reason
+from app.core.result import Assumption, Planning, SizingResult
+from app.core.sizing import size
+from app.core.steps import Step
+from app.core.ways_out import WayOut, ways_out
+from app.core.what_if import FlagRow, what_if
+from app.web.view_models.expected import Comparison, Expected, comparison_of, expected_of
+from app.web.view_models.flag_table import FlagGroup, flag_groups
+from app.web.view_models.layout_table import LayoutLine, layout_lines
+from app.web.view_models.memory_bar import MemoryBar, memory_bar_of
+from app.web.view_models.serve_command import serve_command
+from app.web.view_models.token_bytes import TokenBytes, token_bytes_of
+from app.web.view_models.users import Users, users_of
+from app.web.view_models.verdict import Verdict, refused, verdict_of
+from app.wizard.alternatives import alternatives_for
+from app.wizard.answers import Answers
+from app.wizard.layouts import LayoutRow, layouts_for
+from app.wizard.sizing_request import Prepared, to_request
+
+CACHED_RESULTS: Final = 256
+MAX_WAYS_OUT: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """How a result links: to itself with other answers, to the permalink, to the quote page."""
+
+    href: Callable[[Answers], str]
+    permalink: str | None
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way out that fits: what changes, how many requests it gives, and its link."""
+
+    change: tuple[tuple[str, object], ...]
+    requests: int
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResultView:
+    """What the template shows. A section that has nothing to show is None or empty."""
+
+    vllm_version: str
+    layout: Layout
+    verdict: Verdict
+    planned: Planning | None
+    expected: Expected | None
+    log_lines: tuple[str, ...]
+    reason: Reason | None
+    ways_out: tuple[Way, ...]
+    comparison: Comparison | None
+    memory_bar: MemoryBar | None
+    layouts: tuple[LayoutLine, ...]
+    token_bytes: TokenBytes | None
+    flags: tuple[FlagGroup, ...]
+    precisions: Mapping[str, str]
+    users: Users | None
+    steps: tuple[Step, ...]
+    assumptions: tuple[Assumption, ...]
+    command: str | None
+    permalink: str | None
+    quote_href: str
+    vendor_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """One case worked out: what the core says of it and of what stands beside it."""
+
+    prepared: Prepared
+    result: SizingResult | None
+    layouts: tuple[LayoutRow, ...] = ()
+    flags: tuple[FlagRow, ...] = ()
+    ways_out: tuple[WayOut, ...] = ()
+
+
+class ResultViews:
+    """Makes result views for one catalogue. Cases that were worked out lately are kept."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        """Start with nothing worked out."""
+        self._catalogue = catalogue
+        self.sized = lru_cache(maxsize=CACHED_RESULTS)(self._size)
+
+    def _size(self, answers: Answers) -> Sized:
+        prepared = to_request(answers, self._catalogue)
+        if prepared.request is None:
+            return Sized(prepared, None)
+        result = size(prepared.request)
+        others = alternatives_for(prepared, self._catalogue)
+        return Sized(
+            prepared,
+            result,
+            layouts_for(prepared),
+            what_if(result, others.checkpoints),
+            () if result.verdict_requests else ways_out(result, others),
+        )
+
+    def view(self, answers: Answers, links: Links) -> ResultView:
+        """Show a case; its answers must be readable (no problems)."""
+        sized = self.sized(answers)
+        if sized.result is None:
+            return self._unknown(sized.prepared, links)
+        return self._view(sized, sized.result, links)
+
+    def _view(self, sized: Sized, result: SizingResult, links: Links) -> ResultView:
+        answers = sized.prepared.answers
+        checkpoint = result.request.checkpoint
+        return ResultView(
+            vllm_version=result.request.release.version,
+            layout=result.request.layout,
+            verdict=verdict_of(result, answers.peak_requests),
+            planned=result.planning,
+            expected=expected_of(result),
+            log_lines=result.log_lines,
+            reason=result.reason,
+            ways_out=tuple(_way(way, answers, links) for way in sized.ways_out[:MAX_WAYS_OUT]),
+            comparison=comparison_of(result),
+            memory_bar=memory_bar_of(result),
+            layouts=layout_lines(sized.layouts, answers.peak_requests, links.href),
+            token_bytes=token_bytes_of(result),
+            flags=flag_groups(sized.flags, answers, links.href),
+            precisions=_precisions(sized.prepared),
+            users=users_of(result, _load(answers)),
+            steps=explain(result),
+            assumptions=(*sized.prepared.assumptions, *result.assumptions),
+            command=serve_command(checkpoint.hf_id, answers) if checkpoint.hf_id else None,
+            permalink=links.permalink,
+            quote_href=links.quote,
+            vendor_name=self._catalogue.vendor.name,
+        )
+
+    def _unknown(self, prepared: Prepared, links: Links) -> ResultView:
+        """Show a model that nobody here can size: an answer, with its reason."""
+        return ResultView(
+            vllm_version=prepared.answers.vllm_version,
+            layout=Layout(),
+            verdict=refused(prepared.answers.peak_requests),
+            planned=None,
+            expected=None,
+            log_lines=(),
+            reason=prepared.reason,
+            ways_out=(),
+            comparison=None,
+            memory_bar=None,
+            layouts=(),
+            token_bytes=None,
+            flags=(),
+            precisions={},
+            users=None,
+            steps=(),
+            assumptions=prepared.assumptions,
+            command=None,
+            permalink=links.permalink,
+            quote_href=links.quote,
+            vendor_name=self._catalogue.vendor.name,
+        )
+
+
+def _way(way: WayOut, answers: Answers, links: Links) -> Way:
+    changed = answers.with_changes(**dict(way.change))
+    return Way(way.change, way.result.verdict_requests, links.href(changed))
+
+
+def _precisions(prepared: Prepared) -> dict[str, str]:
+    """Return the precision of each checkpoint of the model by its id."""
+    checkpoints = prepared.model.checkpoints if prepared.model else ()
+    return {each.hf_id: each.precision for each in checkpoints}
+
+
+def _load(answers: Answers) -> Load:
+    return Load(answers.peak_requests, answers.mean_request_tokens, answers.p95_request_tokens)
