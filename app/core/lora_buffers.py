@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from app.core.layout import Layout
-from app.core.model_spec import FIRST_STAGE, LAST_STAGE, ModelSpec, TensorGroup
+from app.core.model_spec import EVERY_STAGE, FIRST_STAGE, LAST_STAGE, ModelSpec, TensorGroup
 from app.core.pipeline_stages import stage_layers
 from app.core.shards import shard
 from app.core.storage_schemes import DTYPE_BYTES
@@ -26,11 +26,14 @@ def lora_bytes_per_stage(
     stages = layout.pipeline_parallel_size
     totals = [0] * stages
     held = stage_layers(model.num_hidden_layers, stages)
-    stage_of = {layer: stage for stage, layers in enumerate(held) for layer in layers}
-    stage_of |= {FIRST_STAGE: 0, LAST_STAGE: stages - 1}
+    stages_of: dict[int, tuple[int, ...]]
+    stages_of = {layer: (stage,) for stage, layers in enumerate(held) for layer in layers}
+    stages_of |= {FIRST_STAGE: (0,), LAST_STAGE: (stages - 1,)}
+    stages_of |= {EVERY_STAGE: tuple(range(stages))}
     for group in model.tensors:
         if group.part == "model" and group.module in _ADAPTED and group.in_features > 1:
-            totals[stage_of[group.layer]] += _features(group, layout)
+            for stage in stages_of[group.layer]:
+                totals[stage] += _features(group, layout)
     element_bytes = max_loras * max_lora_rank * DTYPE_BYTES[dtype]
     return tuple(features * element_bytes for features in totals)
 
