@@ -44,8 +44,8 @@ class ModelFile(StrictModel):
     written as runs (see `app/catalog/runs.py`). `config_sure`: `published` is the maker's own file,
     `quantized_sibling` that of a quantised repository of the same model, `sibling` of a model with
     the same shapes, `transcribed` was copied by somebody, `reconstructed` was put together until
-    the element count fitted. `not_checked` marks an architecture whose weights and cache no
-    published figure was compared with.
+    the element count fitted. `cache_not_checked` marks an architecture whose cache was compared
+    with nothing outside this project.
     """
 
     slug: Slug
@@ -61,7 +61,7 @@ class ModelFile(StrictModel):
     config_source: Text
     note: str = ""
     element_count: ElementCountRow
-    not_checked: bool = False
+    cache_not_checked: bool = False
     checkpoints: Annotated[list[CheckpointRow], Field(min_length=1)]
 
 
@@ -116,7 +116,7 @@ class CatalogueModel:
         elif count.result == "not_published":
             found.append(Unknown("element_count_not_published"))
         facts = (
-            ("not_checked", row.not_checked),
+            ("cache_not_checked", row.cache_not_checked),
             ("license", row.license is None),
             ("gated", row.gated is None),
             ("context_length", row.context_length is None),

@@ -65,6 +65,8 @@ init_pos_emb_height init_pos_emb_width init_pos_emb_time qkv_hidden_size attn_bi
 patch_embed_proj_bias mlp_type norm_type pooling_kernel_size default_output_length
 image_seq_length mm_projector_type standardize use_clipped_linears vision_use_head
 pixel_shuffle_ratio projector_input_dim projector_output_dim vision_output_dim
+output_proj_dims conv_kernel_size subsampling_conv_channels audio_embed_dim mm_embed_dim
+mm_posemb_size
 """
 _INNER = """
 full_attn_layers kda_layers short_conv_kernel_size use_full_rank_gate gate_lower_bound
@@ -96,13 +98,23 @@ def config_row(
     long lists are written as runs.
     """
     dropped: set[str] = set()
-    row = _reduced({**config, **added.get("set", {})}, dropped)
+    row = _reduced(_merged(config, added.get("set", {})), dropped)
     row.setdefault("architectures", [additions["architectures"].get(row["model_type"])])
     text = row.get("text_config", {})
     if not any(key in table for key in ("dtype", "torch_dtype") for table in (row, text)):
         row["dtype"] = "bfloat16"
     first = {key: row[key] for key in ("architectures", "model_type")}
     return first | row, sorted(dropped.difference(_UNREMARKABLE.split()))
+
+
+def _merged(table: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay changes over a table; tables in it are changed key by key."""
+    nested = {
+        key: _merged(table.get(key) or {}, value)
+        for key, value in changes.items()
+        if isinstance(value, dict)
+    }
+    return {**table, **changes, **nested}
 
 
 def _reduced(table: Mapping[str, Any], dropped: set[str]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,8 +56,19 @@ def import_models(
         (data / "models" / path.name).write_text(written(row) + "\n", encoding="utf-8")
         models += 1
         checkpoints += len(row["checkpoints"])
+    if not only:
+        remarks.extend(_unused(folder, additions))
     keys = ", ".join(f"{key} ({count})" for key, count in sorted(left_out.items()))
     return Imported(models, checkpoints, (*remarks, f"Config keys left out (models): {keys}"))
+
+
+def _unused(folder: Path, additions: Mapping[str, Any]) -> Iterator[str]:
+    """Additions that no collected model takes up: misspelt, or no longer needed."""
+    by_slug = ("names", "aliases", "configs", "element_counts", "notes", "parts")
+    slugs = {path.stem for path in folder.glob("*.json")}
+    for table in by_slug:
+        for slug in additions[table].keys() - slugs:
+            yield f"additions.toml: [{table}] has {slug}, which was not collected"
 
 
 def _model(
@@ -72,7 +83,7 @@ def _model(
     left_out.update(dropped)
     kind = collected["config_kind"]
     notes = (added["notes"].get(slug, ""), added["configs"].get(slug, {}).get("note", ""))
-    if collected["notes"] and not any(notes):
+    if collected["notes"] and slug not in added["notes"] and not any(notes):
         remarks.append(f"{slug}: has no note of ours: {collected['notes']}")
     rows = [_checkpoint(slug, collected, each, added) for each in collected["checkpoints"]]
     return {
@@ -87,8 +98,8 @@ def _model(
         "config_sure": _SURENESS.get(kind, kind),
         "config_source": reworded(collected["source"]),
         "note": " ".join(note for note in notes if note),
-        "element_count": _element_count(collected),
-        "not_checked": "kv" in collected and not collected["kv"],
+        "element_count": added["element_counts"].get(slug) or _element_count(collected),
+        "cache_not_checked": slug in added["cache_not_checked"]["slugs"],
         "config": config,
         "checkpoints": sorted(rows, key=lambda each: preference(each["hf_id"], hf_id)),
     }

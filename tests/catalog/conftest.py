@@ -29,11 +29,10 @@ def small(tmp_path: Path, data_folder: Path) -> Path:
         "gpus/h200-nvl.toml",
         "gpus/rtx-pro-6000-server.toml",
         "models/llama-3.3-70b.json",
-        "measurements/coefficients.json",
-        "vllm/releases.toml",
         "vendors/default.toml",
     ):
         (tmp_path / kept).parent.mkdir(exist_ok=True)
         shutil.copy(data_folder / kept, tmp_path / kept)
-    shutil.copytree(data_folder / "servers", tmp_path / "servers")
+    for folder in ("servers", "vllm", "measurements"):
+        shutil.copytree(data_folder / folder, tmp_path / folder)
     return tmp_path
