@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from app.catalog.hf_defaults import completed
 from app.catalog.hf_fields import ConfigError, Fields
 from app.catalog.hf_layers import cache_layers, length_spec, mtp_layers
 from app.catalog.hf_tensors import architecture_of, family_of, tensor_groups
@@ -23,11 +24,10 @@ def read_config(config: Mapping[str, object], *, assume_unknown: bool = False) -
     (attention with grouped heads, gated MLP); otherwise it is refused by name.
     Raises ConfigError, and nothing else, whatever the input.
     """
-    fields = Fields.of(config)
+    family = family_of(Fields.of(config), assume_unknown=assume_unknown)
+    fields = Fields(completed(config, family))
     text = text_fields(fields)
-    family = family_of(fields, assume_unknown=assume_unknown)
-    shape = decoder_shape(fields, text, FAMILIES[family])
-    return _model(fields, text, family, shape)
+    return _model(fields, text, family, decoder_shape(fields, text, FAMILIES[family]))
 
 
 def _model(fields: Fields, text: Fields, family: str, shape: Shape) -> ModelSpec:

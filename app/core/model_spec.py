@@ -8,7 +8,16 @@ from typing import Literal
 AttentionKind = Literal["full_attention", "sliding_window", "chunked_local", "cross_attention"]
 StateKind = Literal["mamba1", "mamba2", "gated_delta_net", "kda", "short_conv", "linear_attention"]
 Sharding = Literal[
-    "replicated", "column", "row", "kv_heads", "vocab", "expert", "expert_column", "expert_row"
+    "replicated",
+    "column",
+    "row",
+    "kv_heads",
+    "vocab",
+    "expert",
+    "expert_column",
+    "expert_row",
+    "shared_column",
+    "shared_row",
 ]
 EVERY_STAGE = -3
 FIRST_STAGE = -1
@@ -120,6 +129,9 @@ class TensorGroup:
                   expert_column, expert_row
                               one expert's out_features or in_features over all cards of an
                               engine; with expert parallelism whole experts instead
+                  shared_column, shared_row
+                              as column and row, but whole where vLLM runs the experts sequence
+                              parallel (expert parallelism with tp > 1 and dp > 1)
     shard_units   heads or groups that cannot be split further (0: any size can).
     quantizable   True for the linear layers that quantisation may touch.
     part          what has to be switched on for it to be loaded:

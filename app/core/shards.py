@@ -30,10 +30,13 @@ def shard(group: TensorGroup, layout: Layout) -> Shard:
     """
     tp = layout.tensor_parallel_size
     out, into, count = group.out_features, group.in_features, group.count
-    match group.sharding:
-        case "column":
+    sharding = group.sharding
+    if sharding in {"shared_column", "shared_row"} and sequence_parallel(layout):
+        return Shard(out, into, count)
+    match sharding:
+        case "column" | "shared_column":
             return Shard(ceil_div(out, tp), into, count)
-        case "row":
+        case "row" | "shared_row":
             return Shard(out, ceil_div(into, tp), count)
         case "kv_heads":
             units = max(1, group.shard_units)
@@ -45,6 +48,18 @@ def shard(group: TensorGroup, layout: Layout) -> Shard:
             return _expert_shard(group, layout)
         case _:
             return Shard(out, into, count)
+
+
+def sequence_parallel(layout: Layout) -> bool:
+    """True where vLLM runs experts sequence parallel.
+
+    Source: vllm/config/parallel.py `use_sequence_parallel_moe` (0.32.0, default all-to-all).
+    """
+    return (
+        layout.enable_expert_parallel
+        and layout.tensor_parallel_size > 1
+        and layout.data_parallel_size > 1
+    )
 
 
 def expert_ranks(layout: Layout) -> int:

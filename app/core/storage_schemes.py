@@ -111,6 +111,7 @@ STORAGE_SCHEMES: dict[str, StorageScheme] = {
     ),
     "fp8_block": _FP8_BLOCK,
     "fp8_block_f32": replace(_FP8_BLOCK, scale_bytes=4),
+    "fp8_block_ue8m0": replace(_FP8_BLOCK, scale_bytes=1, loaded_scale_bytes=1),
     "nvfp4": StorageScheme(
         4,
         "vllm/model_executor/layers/quantization/modelopt.py (0.32.0): E4M3 scale per 16, "
@@ -153,6 +154,9 @@ STORAGE_SCHEMES: dict[str, StorageScheme] = {
     "w4a16_g64": replace(_W4A16, block_columns=64),
     "w4a16_g32": replace(_W4A16, block_columns=32),
     "w4a16_channel": replace(_W4A16, block_columns=0),
+    "w4a16_zp": replace(_W4A16, zero_point_bits=4),
+    "w4a16_zp_g64": replace(_W4A16, zero_point_bits=4, block_columns=64),
+    "w4a16_zp_g32": replace(_W4A16, zero_point_bits=4, block_columns=32),
     "bnb_nf4": StorageScheme(
         4,
         "vllm/model_executor/layers/quantization/bitsandbytes.py (0.32.0): absmax per 64, "

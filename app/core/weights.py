@@ -110,7 +110,7 @@ def _stored_bytes(model: ModelSpec, quantization: Quantization, parts: frozenset
     total = 0
     for group in model.tensors:
         if group.part in parts:
-            scheme = _scheme(group, scheme_name(group, quantization), model.dtype)
+            scheme = _stored_scheme(group, scheme_name(group, quantization), model.dtype)
             total += group.count * scheme.stored_bytes(group.out_features, group.in_features)
     return total
 
@@ -150,7 +150,7 @@ def _rank_bytes(
     dtype: str,
 ) -> int:
     share = shard(group, layout)
-    scheme = _scheme(group, name, dtype)
+    scheme = _loaded_scheme(group, name, dtype)
     if group.module == "expert":
         share = pad_expert(share, group.sharding, expert_padding(name, capability, hidden_act))
         if name in FP8_BLOCK_SCHEMES:
@@ -162,7 +162,13 @@ def _share_bytes(scheme: StorageScheme, share: Shard) -> int:
     return share.count * scheme.loaded_bytes(share.out_features, share.in_features)
 
 
-def _scheme(group: TensorGroup, name: str, dtype: str) -> StorageScheme:
+def _loaded_scheme(group: TensorGroup, name: str, dtype: str) -> StorageScheme:
+    if group.loaded_dtype:
+        return unquantized(group.loaded_dtype)
+    return _stored_scheme(group, name, dtype)
+
+
+def _stored_scheme(group: TensorGroup, name: str, dtype: str) -> StorageScheme:
     if name == UNQUANTIZED:
         return unquantized(group.dtype or dtype)
     return STORAGE_SCHEMES[name]

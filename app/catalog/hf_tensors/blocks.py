@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from app.catalog.hf_tensors.layer import LayerTensors
-from app.core.model_spec import EVERY_STAGE, FIRST_STAGE, LAST_STAGE, TensorGroup
+from app.core.model_spec import EVERY_STAGE, FIRST_STAGE, LAST_STAGE, Sharding, TensorGroup
 
 QkNorm = Literal["none", "head", "full"]
 # Which pipeline stages vLLM gives embedding and head to, beyond the first and the last.
@@ -79,6 +79,8 @@ class Mlp:
     gated: bool = True
     bias: bool = False
     names: tuple[str, str, str] = MLP_NAMES
+    column: Sharding = "column"
+    row: Sharding = "row"
 
 
 def mlp(layer: LayerTensors, name: str, module: str, shape: Mlp) -> None:
@@ -86,8 +88,8 @@ def mlp(layer: LayerTensors, name: str, module: str, shape: Mlp) -> None:
     gate, up, down = shape.names
     size = (shape.intermediate_size, shape.hidden_size)
     for path in (gate, up) if shape.gated else (up,):
-        layer.linear(f"{name}.{path}", module, size, "column", bias=shape.bias)
-    layer.linear(f"{name}.{down}", module, size[::-1], "row", bias=shape.bias)
+        layer.linear(f"{name}.{path}", module, size, shape.column, bias=shape.bias)
+    layer.linear(f"{name}.{down}", module, size[::-1], shape.row, bias=shape.bias)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,8 @@ class Experts:
     """Mixture of experts. `shared_size` is the width of the shared expert (0: none).
 
     `latent_size` is set where experts work in a smaller space (Nemotron-3 Super). `correction` is
-    the name of the router's FP32 score correction, empty where there is none.
+    the name of the router's FP32 score correction, empty where there is none. `sequence_parallel`:
+    vLLM can run the family's experts sequence parallel, with the shared expert whole on every rank.
     """
 
     hidden_size: int
@@ -112,6 +115,7 @@ class Experts:
     router_loaded_dtype: str | None = None
     shared: str = "shared_experts"
     names: tuple[str, str, str] = MLP_NAMES
+    sequence_parallel: bool = False
 
 
 def experts(layer: LayerTensors, name: str, shape: Experts) -> None:
@@ -130,6 +134,8 @@ def experts(layer: LayerTensors, name: str, shape: Experts) -> None:
     _expert_matrices(layer, f"{name}.experts", shape)
     if shape.shared_size:
         wide = Mlp(hidden, shape.shared_size, shape.gated, names=shape.names)
+        if shape.sequence_parallel:
+            wide = replace(wide, column="shared_column", row="shared_row")
         mlp(layer, f"{name}.{shape.shared}", "shared", wide)
     if shape.shared_gate:
         layer.linear(f"{name}.shared_expert_gate", "router", (1, hidden), quantizable=False)

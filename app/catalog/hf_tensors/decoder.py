@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from app.catalog.hf_fields import MAX_LAYERS, Fields
 from app.catalog.hf_tensors.blocks import (
@@ -57,17 +56,17 @@ class Traits:
     expert_size_keys: tuple[str, ...] = ("moe_intermediate_size", "intermediate_size")
     shared: str = "shared_experts"
     shared_gate: bool = False
+    sequence_parallel: bool = False
     ends_on: EndsOn = "ends"
     head_bias: bool = False
     rotary: bool = True
     rotary_dtype: str | None = None
     mrope_positions_factor: int = 1
-    defaults: Mapping[str, int] = field(default_factory=dict)
 
 
 def decoder_shape(config: Fields, text: Fields, traits: Traits) -> Shape:
     """Sizes of a plain decoder."""
-    return read_shape(config, text, tied=traits.tied, defaults=traits.defaults)
+    return read_shape(config, text, tied=traits.tied)
 
 
 def read_attention(text: Fields, shape: Shape, traits: Traits) -> Attention:
@@ -121,6 +120,7 @@ def read_experts(text: Fields, shape: Shape, traits: Traits) -> Experts | None:
         router_loaded_dtype=traits.router_loaded_dtype,
         shared=traits.shared,
         names=traits.expert_names,
+        sequence_parallel=traits.sequence_parallel,
     )
 
 

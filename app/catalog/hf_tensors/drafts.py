@@ -30,7 +30,7 @@ def nextn_layers(config: Fields, text: Fields, traits: Traits) -> list[TensorGro
     shape = decoder_shape(config, text, traits)
     groups: list[TensorGroup] = []
     for _ in range(text.integer("num_nextn_predict_layers", 0, high=64)):
-        layer = LayerTensors(LAST_STAGE, "mtp")
+        layer = LayerTensors(LAST_STAGE, "mtp", "mtp.")
         hidden = shape.hidden_size
         layer.linear("eh_proj", "mtp", (hidden, 2 * hidden), quantizable=False)
         layer.norms(hidden, "enorm", "hnorm", "shared_head.norm", *traits.norms)
@@ -61,7 +61,7 @@ def _feed_forward(
 
 
 def _copies(shape: Shape) -> list[TensorGroup]:
-    copies = LayerTensors(LAST_STAGE, "mtp_shared")
+    copies = LayerTensors(LAST_STAGE, "mtp_shared", "mtp.")
     size = (shape.vocab_size, shape.hidden_size)
     for name in ("embed_tokens", "shared_head.head"):
         copies.linear(name, "embed", size, "vocab", quantizable=False)

@@ -18,21 +18,12 @@ QWEN3_MOE = replace(QWEN3, ends_on="everywhere")
 QWEN3_NEXT = Traits(
     qk_norm="head", shared="shared_expert", shared_gate=True, ends_on="everywhere"
 )
-DEEPSEEK = Traits(correction=GATE_CORRECTION)
+DEEPSEEK = Traits(correction=GATE_CORRECTION, sequence_parallel=True)
 GEMMA3 = Traits(
     qk_norm="head",
     norms=FOUR_NORMS,
     tied=True,
     ends_on="everywhere",
-    defaults={
-        "vocab_size": 262_208,
-        "hidden_size": 2304,
-        "intermediate_size": 9216,
-        "num_hidden_layers": 26,
-        "num_attention_heads": 8,
-        "num_key_value_heads": 4,
-        "head_dim": 256,
-    },
 )
 OLMO = Traits(qk_norm="full", norms=POST_NORMS, rotary=False)
 
@@ -43,7 +34,7 @@ FAMILIES: dict[str, Traits] = {
     "granite": LLAMA,
     "nemotron-nas": LLAMA,
     "mistral3": LLAMA,
-    "llama4": replace(LLAMA, defaults={"num_key_value_heads": 8, "head_dim": 128}),
+    "llama4": LLAMA,
     "mixtral": Traits(
         moe="block_sparse_moe", expert_names=W123, ends_on="everywhere"
     ),
@@ -67,11 +58,13 @@ FAMILIES: dict[str, Traits] = {
     "deepseek_v3": DEEPSEEK,
     "deepseek_v32": DEEPSEEK,
     "glm_moe_dsa": DEEPSEEK,
-    "glm4_moe_lite": replace(DEEPSEEK, router_loaded_dtype="float32"),
+    "glm4_moe_lite": replace(
+        DEEPSEEK, router_loaded_dtype="float32", sequence_parallel=False
+    ),
     "kimi_k2": replace(DEEPSEEK, rotary_dtype="float32"),
     "kimi_k25": replace(DEEPSEEK, rotary_dtype="float32"),
     "mistral4": replace(DEEPSEEK, correction="", rotary=False),
-    "deepseek_v4": Traits(expert_names=W123),
+    "deepseek_v4": Traits(expert_names=W123, sequence_parallel=True),
     "kimi_linear": Traits(moe="block_sparse_moe", correction=GATE_CORRECTION, expert_names=W123),
     "kimi_k3": Traits(moe="block_sparse_moe", correction=GATE_CORRECTION, expert_names=W123),
     "gpt_oss": Traits(
@@ -115,7 +108,7 @@ FAMILIES: dict[str, Traits] = {
         scalars=("mlp.act_fn.alpha_p", "mlp.act_fn.alpha_n"),
     ),
     "mimo_v2_flash": Traits(correction=GATE_CORRECTION, router_loaded_dtype="float32"),
-    "nemotron_h": Traits(correction=GATE_CORRECTION),
+    "nemotron_h": Traits(correction=GATE_CORRECTION, sequence_parallel=True),
     "granitemoehybrid": Traits(tied=True),
 }
 
@@ -143,6 +136,7 @@ ARCHITECTURES: dict[str, str] = {
     "Glm4MoeLiteForCausalLM": "glm4_moe_lite",
     "GlmMoeDsaForCausalLM": "glm_moe_dsa",
     "DeepseekV3ForCausalLM": "deepseek_v3",
+    "MistralLarge3ForCausalLM": "deepseek_v3",
     "DeepseekV32ForCausalLM": "deepseek_v32",
     "DeepseekV4ForCausalLM": "deepseek_v4",
     "KimiK25ForConditionalGeneration": "kimi_k25",

@@ -6,8 +6,14 @@ from dataclasses import dataclass, field
 
 from app.core.model_spec import Sharding, TensorGroup
 
-_BIAS_FOLLOWS = frozenset({"column", "kv_heads", "replicated", "expert_column", "vocab"})
-_BIAS_OTHERWISE: dict[str, Sharding] = {"row": "replicated", "expert_row": "expert"}
+_BIAS_FOLLOWS = frozenset(
+    {"column", "kv_heads", "replicated", "expert_column", "shared_column", "vocab"}
+)
+_BIAS_OTHERWISE: dict[str, Sharding] = {
+    "row": "replicated",
+    "shared_row": "replicated",
+    "expert_row": "expert",
+}
 
 
 @dataclass(slots=True)

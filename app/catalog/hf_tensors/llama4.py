@@ -25,6 +25,7 @@ def llama4(config: Fields, text: Fields, traits: Traits) -> list[TensorGroup]:
         shared_size=size,
         router="router",
         shared="shared_expert",
+        sequence_parallel=True,
     )
     step = text.integer("interleave_moe_layer_step", 1, low=1, high=MAX_LAYERS)
     listed = text.integers("moe_layers", high=MAX_LAYERS)

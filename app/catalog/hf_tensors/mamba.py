@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from app.catalog.hf_fields import MAX_LAYERS, ConfigError, Fields
+from app.catalog.hf_fields import ConfigError, Fields
 from app.catalog.hf_tensors.blocks import (
     Attention,
     Ends,
@@ -62,8 +62,10 @@ def mamba2(layer: LayerTensors, name: str, shape: Mamba2) -> None:
 
 def nemotron_h(config: Fields, text: Fields, traits: Traits) -> list[TensorGroup]:
     """Tensor groups of Nemotron-H: every layer is one mixer (Mamba-2, attention, MLP, experts)."""
-    kinds = _layer_kinds(text, "hybrid_override_pattern", "layers_block_type")
-    shape = nemotron_shape(config, text, traits, len(kinds))
+    kinds = nemotron_layer_kinds(text)
+    shape = decoder_shape(config, text, traits)
+    if shape.num_hidden_layers != len(kinds):
+        raise text.invalid("num_hidden_layers", shape.num_hidden_layers, len(kinds), len(kinds))
     blocks = _NemotronBlocks(text, shape, traits)
     groups = ends(
         Ends(
@@ -82,15 +84,9 @@ def nemotron_h(config: Fields, text: Fields, traits: Traits) -> list[TensorGroup
     return groups + _nemotron_draft(text, shape, blocks)
 
 
-def nemotron_shape(config: Fields, text: Fields, traits: Traits, layers: int) -> Shape:
-    """Sizes of Nemotron-H, whose pattern says how many layers there are.
-
-    Raises ConfigError where `num_hidden_layers` says otherwise.
-    """
-    key = "num_hidden_layers"
-    if text.integer(key, layers) != layers or not 1 <= layers <= MAX_LAYERS:
-        raise text.invalid(key, text.values.get(key), layers, layers)
-    return decoder_shape(config, Fields({**text.values, key: layers}, text.path), traits)
+def nemotron_layer_kinds(text: Fields) -> tuple[str, ...]:
+    """Kind of every layer: mamba, attention, moe or mlp."""
+    return _layer_kinds(text, "hybrid_override_pattern", "layers_block_type")
 
 
 class _NemotronBlocks:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.catalog.hf_fields import MAX_LAYERS, Fields
 
-_NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
+NESTED_TEXT = ("text_config", "llm_config", "language_config", "thinker_config")
 LARGEST_SIZE = 2**20
 LARGEST_COUNT = 2**14
 
@@ -28,38 +27,29 @@ class Shape:
 
 def text_fields(config: Fields) -> Fields:
     """Return the part of a config that describes the language model."""
-    for _ in range(len(_NESTED)):
-        nested = next((key for key in _NESTED if config.has(key)), None)
+    for _ in range(len(NESTED_TEXT)):
+        nested = next((key for key in NESTED_TEXT if config.has(key)), None)
         if nested is None:
             break
         config = config.block(nested)
     return config
 
 
-def read_shape(
-    config: Fields, text: Fields, *, tied: bool = False, defaults: Mapping[str, int] | None = None
-) -> Shape:
-    """Read the sizes; `tied` and `defaults` hold where the config leaves a key out.
+def read_shape(config: Fields, text: Fields, *, tied: bool = False) -> Shape:
+    """Read the sizes; `tied` holds where the config does not say.
 
     Raises ConfigError where a size is missing or out of bounds.
     """
-    known = defaults or {}
-
-    def size(key: str, fallback: int | None, high: int) -> int:
-        return text.integer(key, known.get(key, fallback), low=1, high=high)
-
-    hidden = size("hidden_size", None, LARGEST_SIZE)
-    heads = size("num_attention_heads", None, LARGEST_COUNT)
+    hidden = text.integer("hidden_size", low=1, high=LARGEST_SIZE)
+    heads = text.integer("num_attention_heads", low=1, high=LARGEST_COUNT)
     ties = text if text.has("tie_word_embeddings") else config
     return Shape(
         hidden_size=hidden,
-        intermediate_size=text.integer(
-            "intermediate_size", known.get("intermediate_size", 0), high=LARGEST_SIZE * 4
-        ),
-        num_hidden_layers=size("num_hidden_layers", None, MAX_LAYERS),
+        intermediate_size=text.integer("intermediate_size", 0, high=LARGEST_SIZE * 4),
+        num_hidden_layers=text.integer("num_hidden_layers", low=1, high=MAX_LAYERS),
         num_attention_heads=heads,
-        num_key_value_heads=size("num_key_value_heads", heads, LARGEST_COUNT),
-        head_dim=size("head_dim", max(1, hidden // heads), LARGEST_COUNT),
-        vocab_size=size("vocab_size", None, 2**24),
+        num_key_value_heads=text.integer("num_key_value_heads", heads, low=1, high=LARGEST_COUNT),
+        head_dim=text.integer("head_dim", max(1, hidden // heads), low=1, high=LARGEST_COUNT),
+        vocab_size=text.integer("vocab_size", low=1, high=2**24),
         tie_word_embeddings=ties.flag("tie_word_embeddings", default=tied),
     )

@@ -1,0 +1,45 @@
+"""What a config.json leaves to Hugging Face's configuration classes, filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from app.catalog.hf_fields import Fields
+from app.catalog.hf_tensors.mamba import nemotron_layer_kinds
+from app.catalog.hf_tensors.shape import NESTED_TEXT
+
+# Published configs of these families hold only what differs from the class's defaults.
+# Source: transformers, models/*/configuration_*.py.
+_DEFAULTS: dict[str, dict[str, int]] = {
+    "gemma3": {
+        "vocab_size": 262_208,
+        "hidden_size": 2304,
+        "intermediate_size": 9216,
+        "num_hidden_layers": 26,
+        "num_attention_heads": 8,
+        "num_key_value_heads": 4,
+        "head_dim": 256,
+        "max_position_embeddings": 131_072,
+        "sliding_window": 4096,
+    },
+    "llama4": {
+        "num_hidden_layers": 48,
+        "num_attention_heads": 40,
+        "num_key_value_heads": 8,
+        "head_dim": 128,
+    },
+}
+
+
+def completed(config: Mapping[str, object], family: str) -> Mapping[str, object]:
+    """Return the config with the defaults of its family in its text part; others as they are."""
+    nested = next((key for key in NESTED_TEXT if isinstance(config.get(key), Mapping)), None)
+    if nested is not None:
+        inner = config[nested]
+        if isinstance(inner, Mapping):
+            return {**config, nested: completed(inner, family)}
+    defaults: dict[str, int] = dict(_DEFAULTS.get(family, {}))
+    if family == "nemotron_h":
+        defaults["num_hidden_layers"] = len(nemotron_layer_kinds(Fields(config)))
+    missing = {key: value for key, value in defaults.items() if config.get(key) is None}
+    return {**config, **missing} if missing else config

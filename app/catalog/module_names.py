@@ -1,0 +1,51 @@
+"""Full names of a model's tensors, as quantisation configs may write them."""
+
+from __future__ import annotations
+
+from app.core.model_spec import TensorGroup
+
+_LAYERS = ("model.layers", "model.language_model.layers", "language_model.model.layers")
+# vLLM merges these; configs name either the merged layer or its parts.
+_MERGED = {
+    "q_proj": "qkv_proj",
+    "k_proj": "qkv_proj",
+    "v_proj": "qkv_proj",
+    "gate_proj": "gate_up_proj",
+    "up_proj": "gate_up_proj",
+    "in_proj_qkv": "in_proj_qkvz",
+    "in_proj_z": "in_proj_qkvz",
+    "in_proj_a": "in_proj_ba",
+    "in_proj_b": "in_proj_ba",
+    "q_a_proj": "fused_qkv_a_proj",
+    "kv_a_proj_with_mqa": "fused_qkv_a_proj",
+}
+_EXPERTS = ".experts."
+
+
+def module_names(group: TensorGroup, num_hidden_layers: int) -> tuple[str, ...]:
+    """Names a group goes by, the likeliest first.
+
+    `model.layers.3.self_attn.q_proj`, the same below a multimodal wrapper, the merged name, for
+    experts the list of them and the first of them; drafts count as layers after the last one.
+    """
+    paths = _paths(group.name)
+    if group.part == "mtp":
+        inner = [path.removeprefix("mtp.") for path in paths]
+        draft = [f"{layers}.{num_hidden_layers}.{path}" for layers in _LAYERS[:1] for path in inner]
+        return (*paths, *draft)
+    if group.layer < 0:
+        return (*paths, *(f"model.{path}" for path in paths))
+    return tuple(f"{layers}.{group.layer}.{path}" for path in paths for layers in _layers(group))
+
+
+def _layers(group: TensorGroup) -> tuple[str, ...]:
+    return ("backbone.layers",) if group.name.startswith("mixer.") else _LAYERS
+
+
+def _paths(name: str) -> list[str]:
+    head, _, last = name.rpartition(".")
+    if _EXPERTS in f"{name}.":
+        owner = head.removesuffix(".experts")
+        return [f"{owner}.experts.0.{last}", name, f"{owner}.experts"]
+    merged = _MERGED.get(last)
+    return [name, f"{head}.{merged}"] if merged else [name]
