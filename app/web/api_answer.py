@@ -5,15 +5,20 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from app.core.load import LoadCheck
+from app.catalog.catalogue import Catalogue
+from app.core.explanation import explain
+from app.core.load import LoadCheck, check_load
 from app.core.reasons import Reason
 from app.core.result import Planning, Range, SizingResult
+from app.core.sizing import size
 from app.core.steps import Step
 from app.web import api_schema as shape
 from app.web.api_catalogue import capability_text
+from app.wizard.answers import Answers
 from app.wizard.card_choice import layout_of
-from app.wizard.sizing_request import Prepared
-from app.wizard.ways_out import Way
+from app.wizard.permalink import permalink
+from app.wizard.sizing_request import Prepared, load_of
+from app.wizard.ways_out import Way, ways_out_of
 
 COVERAGE: Final = 0.9
 
@@ -28,6 +33,17 @@ class Sized:
     ways_out: tuple[Way, ...]
     permalink: str | None
     load: tuple[LoadCheck, ...]
+
+
+def work_out(prepared: Prepared, answers: Answers, catalogue: Catalogue, language: str) -> Sized:
+    """Size a case that was read without problems, with everything an answer tells of it."""
+    link = permalink(answers, language, catalogue.data_version)
+    if prepared.request is None:
+        return Sized(prepared, None, (), (), link, ())
+    result = size(prepared.request)
+    ways = () if result.ok else ways_out_of(prepared, result, catalogue)
+    load = check_load(result, load_of(answers))
+    return Sized(prepared, result, explain(result), ways, link, load)
 
 
 def answer(sized: Sized) -> shape.SizingAnswer:

@@ -13,23 +13,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.catalog.catalogue import Catalogue
-from app.core.explanation import explain
-from app.core.load import check_load
-from app.core.sizing import size
 from app.settings import Settings
 from app.web import api_schema as shape
-from app.web.api_answer import Sized, answer
+from app.web.api_answer import answer, work_out
 from app.web.api_catalogue import gpu_list, model_list, release_list
 from app.web.api_input import BodyError, read_body, read_query, strict_problems
 from app.web.api_matrix import read_matrix_query, sized_rows, unsized_rows
 from app.web.api_parameters import EXAMPLE, body_schema, matrix_parameters, parameters
 from app.web.locale import Language, place_of
 from app.web.render import Renderer
-from app.wizard.answers import Answers, ParsedAnswers, Problem
+from app.wizard.answers import ParsedAnswers, Problem
 from app.wizard.matrix import matrix, usual_layouts
-from app.wizard.permalink import permalink
-from app.wizard.sizing_request import Prepared, load_of, to_request
-from app.wizard.ways_out import ways_out_of
+from app.wizard.sizing_request import Prepared, to_request
 
 router = APIRouter(prefix="/api")
 
@@ -113,7 +108,7 @@ async def docs(request: Request) -> Response:
     query = [(name, str(value)) for name, value in EXAMPLE.items()]
     answers = read_query(query).answers
     catalogue: Catalogue = request.app.state.catalogue
-    sized = _sized(to_request(answers, catalogue), answers, catalogue, _language(request))
+    sized = work_out(to_request(answers, catalogue), answers, catalogue, _language(request))
     return renderer.page(
         request,
         "api/docs.html",
@@ -156,18 +151,8 @@ def _sizing(request: Request, parsed: ParsedAnswers, where: str) -> Response:
     problems = _problems(parsed, prepared)
     if problems:
         return _refused(request, problems, where)
-    sized = _sized(prepared, parsed.answers, catalogue, _language(request))
+    sized = work_out(prepared, parsed.answers, catalogue, _language(request))
     return _json(answer(sized))
-
-
-def _sized(prepared: Prepared, answers: Answers, catalogue: Catalogue, language: str) -> Sized:
-    link = permalink(answers, language, catalogue.data_version)
-    if prepared.request is None:
-        return Sized(prepared, None, (), (), link, ())
-    result = size(prepared.request)
-    ways = () if result.ok else ways_out_of(prepared, result, catalogue)
-    load = check_load(result, load_of(answers))
-    return Sized(prepared, result, explain(result), ways, link, load)
 
 
 def _refused(request: Request, problems: Iterable[Problem], where: str) -> Response:
