@@ -188,14 +188,15 @@ RUNNING_LINES: Final[tuple[LineKind, ...]] = (
         " is preempted by ",
         form(
             "Sequence group {word} is preempted by PreemptionMode.{mode} mode because there is not "
-            "enough KV cache space[...total_num_cumulative_preemption={cumulative_preemptions}]",
+            "enough KV cache space...total_num_cumulative_preemption={cumulative_preemptions}",
             until="0.10.2",
         ),
         form(
             "Sequence group {word} is preempted by PreemptionMode.{mode} mode because there is not "
-            "enough KV cache space[...total_cumulative_preemption_cnt={cumulative_preemptions}]",
+            "enough KV cache space...total_cumulative_preemption_cnt={cumulative_preemptions}",
             until="0.6.5",
         ),
+        form("Sequence group {word} is preempted by PreemptionMode.{mode} mode", until="0.10.2"),
         lead="Sequence group ",
     ),
 )

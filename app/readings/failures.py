@@ -128,7 +128,11 @@ FAILURE_LINES: Final[tuple[LineKind, ...]] = (
         "User-specified max_model_len (",
         form(
             "User-specified max_model_len ({max_model_len}) is greater than the derived "
-            "max_model_len ({word}={derived_max_model_len}"
+            "max_model_len ({word}={derived_max_model_len}[.0] or "
+        ),
+        form(
+            "User-specified max_model_len ({max_model_len}) is greater than the derived "
+            "max_model_len ({word}={derived_max_model_len}[.0] in "
         ),
     ),
     line_kind(

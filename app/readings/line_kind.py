@@ -3,7 +3,8 @@
 A wording is written as vLLM's own text with fields:
 
     {name}          a field; its type follows from the name (`FIELD_PATTERNS`)
-    {name:grouped}  an integer that must carry thousands separators, for figures without a unit
+    {name:grouped}  an integer with thousands separators and a closing mark, for figures without
+                    a unit
     [ ... ]         may be missing
     ~               what stands between a name and its figure, also in a table or in Markdown
     ...             up to 300 characters that do not matter; at most once
@@ -21,9 +22,10 @@ from typing import Final
 
 from app.readings.observation import Value
 
-_FLOAT = r"-?[0-9]{1,9}(?:\.[0-9]{1,12})?"
+_FLOAT = r"-?[0-9]{1,9}(?:\.[0-9]{1,12}|(?!\.$))"
+_SHARE = r"[0-9]\.[0-9]{1,18}"
 _INTEGER = r"-?[0-9]{1,3}(?:,[0-9]{3}){1,5}(?![0-9,])|-?[0-9]{1,15}(?![0-9])"
-_GROUPED = r"[0-9]{1,3}(?:,[0-9]{3}){1,5}(?![0-9,])"
+_GROUPED = r"[0-9]{1,3}(?:,[0-9]{3}){1,5}(?=[`|*\").])"
 _WORD = r"[\w.+\-]{1,120}"
 _FLOAT_SUFFIXES: Final = (
     "_gib", "_mib", "_seconds", "_percent", "_utilization", "_concurrency", "_amount",
@@ -129,6 +131,8 @@ def values_of(match: re.Match[str]) -> dict[str, Value]:
 def _field_pattern(name: str) -> str:
     if name in _TEXT_FIELDS:
         return _TEXT_FIELDS[name]
+    if name.endswith("_utilization"):
+        return _SHARE
     return _FLOAT if name.endswith(_FLOAT_SUFFIXES) else _INTEGER
 
 

@@ -30,6 +30,7 @@ LINE_KINDS: Final[tuple[LineKind, ...]] = (
 _LEAD_DISTANCE: Final = 160
 _WRAPPED_RECORDS: Final = 6
 _WRAPPED_LENGTH: Final = 1200
+_FULL_STOP: Final = 1
 _DEVICE_DISTANCE: Final = 12
 _DEVICE = re.compile(r"[A-Za-z]{3,8}(?: \+ host)?$")
 _QUOTE_MARKS: Final = "> #*-"
@@ -59,8 +60,23 @@ LINE_HEADS: Final = tuple(_KINDS_BY_HEAD)
 
 
 def match_line(log: LogText, position: int, head: str) -> Match | None:
-    """Read the line of which `head` stands at `position`; None where no wording fits."""
+    """Read the line of which `head` stands at `position`; None where no wording fits.
+
+    What the end of a line cuts short is tried again with the lines that continue it, as mail and
+    chat programs break them.
+    """
     record = log.record_at(position)
+    end = log.end_of(record)
+    match = _match_record(log, record, position, head)
+    if match is not None and match.form is match.kind.forms[0] and end - match.end > _FULL_STOP:
+        return match
+    wrapped = _match_wrapped(log, record, position, head)
+    if wrapped is not None and (match is None or len(wrapped.values) > len(match.values)):
+        return wrapped
+    return match
+
+
+def _match_record(log: LogText, record: int, position: int, head: str) -> Match | None:
     end = log.end_of(record)
     for kind in _KINDS_BY_HEAD[head]:
         begin = _begin(log, record, position, kind)
@@ -70,7 +86,7 @@ def match_line(log: LogText, position: int, head: str) -> Match | None:
             match = form.pattern.match(log.text, begin, end)
             if match:
                 return Match(begin, match.end(), kind, form, values_of(match))
-    return _match_wrapped(log, record, position, head)
+    return None
 
 
 def _begin(log: LogText, record: int, position: int, kind: LineKind) -> int | None:
@@ -92,27 +108,35 @@ def _begin(log: LogText, record: int, position: int, kind: LineKind) -> int | No
 
 
 def _match_wrapped(log: LogText, record: int, position: int, head: str) -> Match | None:
-    """Try again with the lines that continue this one, as mail and chat programs break them."""
-    if log.end_of(record) - position > _WRAPPED_LENGTH or record + 2 > len(log.offsets):
+    end = log.end_of(record)
+    if end - position > _WRAPPED_LENGTH:
         return None
-    joined = log.text[position : log.end_of(record)]
+    rest, last = _continuations(log, record)
+    if last == record:
+        return None
+    for kind in _KINDS_BY_HEAD[head]:
+        begin = _begin(log, record, position, kind)
+        if begin is None:
+            continue
+        joined = log.text[begin:end] + rest
+        for form in kind.forms:
+            match = form.pattern.match(joined)
+            if match:
+                return Match(begin, log.end_of(last), kind, form, values_of(match))
+    return None
+
+
+def _continuations(log: LogText, record: int) -> tuple[str, int]:
+    """The lines that continue a record, each behind a blank, and the last of them."""
+    rest = ""
     last = record
     while last + 1 < len(log.offsets) and last - record < _WRAPPED_RECORDS:
         following = log.text[log.offsets[last + 1] : log.end_of(last + 1)]
         if not following.strip() or len(following) > _WRAPPED_LENGTH or starts_record(following):
             break
         last += 1
-        joined = f"{joined} {_continuation(following)}"
-    if last == record:
-        return None
-    for kind in _KINDS_BY_HEAD[head]:
-        if kind.lead or kind.alone:
-            continue
-        for form in kind.forms:
-            match = form.pattern.match(joined)
-            if match:
-                return Match(position, log.end_of(last), kind, form, values_of(match))
-    return None
+        rest = f"{rest} {_continuation(following)}"
+    return rest, last
 
 
 def _continuation(line: str) -> str:

@@ -27,7 +27,7 @@ _SOURCE: Final = ".py:"
 _NAME_REVERSED = re.compile(r"\w{1,60}")
 _RECORD = re.compile(
     r"\(\w{1,60}(?: rank=\d{1,6})? pid=\w{1,12}"
-    r"|(?:INFO|WARNING|ERROR|DEBUG|CRITICAL):? {1,4}(?:\d\d-\d\d \d\d:\d\d:\d\d|\[?\w{1,60}\.py:)"
+    r"|(?:INFO|WARNING|ERROR|DEBUG|CRITICAL):? {1,8}(?:\d{1,3}[-.]\d|\[?\w{1,60}\.py:|[A-Z])"
     r"|\d\d:\d\d:\d\d \[\w{1,60}\.py:"
 )
 _INDEX = re.compile(r"(?<=_)(TP|PP|DP|EP|DCP|PCP)(\d{1,5})(?=_|$)")

@@ -35,7 +35,7 @@ _INVISIBLE: Final = ("\x00", "\ufeff", "\u200b", "\u200e", "\u200f", "\u2060")
 
 _NARROWEST_WRAP: Final = 60
 _WIDEST_WRAP: Final = 400
-_FEWEST_FULL_LINES: Final = 3
+_FEWEST_BROKEN: Final = 3
 _SAMPLE_BYTES: Final = 400
 
 
@@ -119,36 +119,55 @@ def _clean(text: str) -> str:
 
 
 def _unwrap(lines: list[str]) -> tuple[list[str], list[int]]:
-    """Join lines that a terminal of fixed width broke, and return records with line numbers."""
-    width = _wrap_width(lines)
-    if width is None:
-        return lines, list(range(1, len(lines) + 1))
-    records: list[str] = []
-    first_lines: list[int] = []
-    parts: list[str] = []
-    for number, line in enumerate(lines, start=1):
-        if parts and (len(parts[-1]) < width or starts_record(line)):
-            records.append("".join(parts))
-            parts = []
-        if not parts:
-            first_lines.append(number)
-        parts.append(line)
-    records.append("".join(parts))
-    return records, first_lines
-
-
-def _wrap_width(lines: list[str]) -> int | None:
-    """Width of the terminal that broke the lines; None where none did.
-
-    A wrapped paste has several lines of exactly the greatest length, none longer, and what follows
-    most of them does not begin like a record.
-    """
-    lengths = [len(line) for line in lines]
-    width = max(lengths)
+    """Join lines that a terminal or a mail program broke; return records and their first lines."""
+    width = max(map(len, lines))
     if not _NARROWEST_WRAP <= width <= _WIDEST_WRAP:
-        return None
-    full = [index for index, length in enumerate(lengths[:-1]) if length == width]
-    if len(full) < _FEWEST_FULL_LINES:
-        return None
-    broken = sum(1 for index in full if lines[index + 1] and not starts_record(lines[index + 1]))
-    return width if broken * 5 >= len(full) * 4 else None
+        return lines, list(range(1, len(lines) + 1))
+    cut, broken = _cut_lines(lines, width), _broken_lines(lines, width)
+    if len(cut) * 5 >= len(broken) * 4 > 0 or not broken:
+        return _join(lines, cut, "")
+    return _join(lines, broken, " ")
+
+
+def _join(lines: list[str], continued: set[int], separator: str) -> tuple[list[str], list[int]]:
+    """Join every line whose index is in `continued` to the line before it."""
+    records: list[list[str]] = []
+    first_lines: list[int] = []
+    for index, line in enumerate(lines):
+        if index in continued:
+            records[-1].append(line)
+        else:
+            records.append([line])
+            first_lines.append(index + 1)
+    return [separator.join(record) for record in records], first_lines
+
+
+def _cut_lines(lines: list[str], width: int) -> set[int]:
+    """Lines that continue a line of exactly the greatest length; empty where this is chance.
+
+    A terminal of fixed width leaves several full lines, and what follows them does not begin like a
+    record; some records may have that length by themselves.
+    """
+    full = [index for index, line in enumerate(lines[:-1]) if len(line) == width]
+    continued = {index + 1 for index in full if not starts_record(lines[index + 1])}
+    if len(continued) < _FEWEST_BROKEN or len(continued) * 3 < len(full):
+        return set()
+    return continued
+
+
+def _broken_lines(lines: list[str], width: int) -> set[int]:
+    """Lines whose first word had no place on the line before; empty where this is chance."""
+    others = [
+        index
+        for index in range(1, len(lines))
+        if lines[index].strip() and not starts_record(lines[index])
+    ]
+    continued = {
+        index
+        for index in others
+        if len(lines[index - 1]) * 2 >= width
+        and len(lines[index - 1]) + 1 + len(lines[index].split(None, 1)[0]) > width
+    }
+    if len(continued) < _FEWEST_BROKEN or len(continued) * 2 < len(others):
+        return set()
+    return continued

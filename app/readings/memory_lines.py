@@ -182,13 +182,13 @@ PROFILE_LINES: Final[tuple[LineKind, ...]] = (
     ),
     line_kind(
         "startup_plan",
-        ("persisted startup plan", "Saved startup plan to "),
+        ("Applying persisted startup plan", "Saved startup plan to "),
         form(
             "Applying persisted startup plan[ (fingerprint {fingerprint})]: "
             "kv_cache_memory_bytes={reserved_kv_cache_bytes}",
             since="0.26.0",
         ),
-        form("Saved startup plan to", since="0.26.0"),
+        form("Saved startup plan to ", since="0.26.0"),
     ),
     line_kind(
         "sleep_mode",
