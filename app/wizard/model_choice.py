@@ -13,6 +13,7 @@ from app.catalog.checkpoints import precisions_of
 from app.catalog.hf_config import ConfigError, read_config
 from app.catalog.model_search import FoundModel, find_model, nearest_models
 from app.catalog.models import CatalogueModel
+from app.catalog.supposed_checkpoint import suppose_checkpoint
 from app.core.checkpoint import Checkpoint, Quantization
 from app.core.model_spec import ModelSpec
 from app.core.reasons import Reason, ReasonCode, Refusal
@@ -62,7 +63,7 @@ def choose_model(answers: Answers, catalogue: Catalogue) -> ModelChoice:
         raise UnusableAnswerError(
             Problem("unknown_model", "model", answers.model, (("nearest", nearest),))
         )
-    checkpoint, assumptions = _checkpoint(answers, found)
+    checkpoint, assumptions = _checkpoint(answers, found, catalogue)
     entry = found.model
     overrides = json.loads(answers.hf_overrides) if answers.hf_overrides else {}
     if overrides:
@@ -82,7 +83,9 @@ def _entry_spec(entry: CatalogueModel) -> ModelSpec:
         raise Refusal(Reason("architecture_unknown", tuple(dict(numbers).items()))) from None
 
 
-def _checkpoint(answers: Answers, found: FoundModel) -> tuple[Checkpoint, tuple[Assumption, ...]]:
+def _checkpoint(
+    answers: Answers, found: FoundModel, catalogue: Catalogue
+) -> tuple[Checkpoint, tuple[Assumption, ...]]:
     entry = found.model
     if "checkpoint" in answers.unsure:
         chosen = (entry.select(UNSURE_PRECISION) or entry.select())[0]
@@ -98,12 +101,7 @@ def _checkpoint(answers: Answers, found: FoundModel) -> tuple[Checkpoint, tuple[
     wanted = answers.checkpoint.casefold()
     matching = entry.select(wanted)
     if not matching:
-        known = [*(each.hf_id for each in entry.checkpoints), *precisions_of(entry.checkpoints)]
-        nearest = nearest_name(answers.checkpoint, known)
-        numbers = (("nearest", nearest), ("model", entry.slug))
-        raise UnusableAnswerError(
-            Problem("unknown_checkpoint", "checkpoint", answers.checkpoint, numbers)
-        )
+        return _supposed(answers.checkpoint, entry, catalogue)
     chosen = matching[0]
     if chosen.hf_id.casefold() == wanted:
         return chosen.checkpoint, ()
@@ -113,6 +111,25 @@ def _checkpoint(answers: Answers, found: FoundModel) -> tuple[Checkpoint, tuple[
         ("matching", len(matching)),
     )
     return chosen.checkpoint, (Assumption("checkpoint_chosen", values),)
+
+
+def _supposed(
+    wanted: str, entry: CatalogueModel, catalogue: Catalogue
+) -> tuple[Checkpoint, tuple[Assumption, ...]]:
+    """Suppose a checkpoint of a precision that nobody published for this model."""
+    everything = (each for model in catalogue.models.values() for each in model.checkpoints)
+    supposed = suppose_checkpoint(
+        wanted.casefold(),
+        everything,
+        has_experts=bool(_entry_spec(entry).num_experts),
+        includes=entry.select()[0].checkpoint.includes,
+    )
+    if supposed is None:
+        known = [*(each.hf_id for each in entry.checkpoints), *precisions_of(entry.checkpoints)]
+        numbers = (("nearest", nearest_name(wanted, known)), ("model", entry.slug))
+        raise UnusableAnswerError(Problem("unknown_checkpoint", "checkpoint", wanted, numbers))
+    values = (("precision", supposed.checkpoint.precision), ("like", supposed.like))
+    return supposed.checkpoint, (Assumption("checkpoint_supposed", values),)
 
 
 def _pasted(answers: Answers) -> ModelChoice:

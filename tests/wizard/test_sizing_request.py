@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from app.catalog.catalogue import Catalogue
+from app.catalog.supposed_checkpoint import suppose_checkpoint
 from app.core.request import SizingRequest
 from app.core.units import GIB
 from app.wizard.answers import Answers
@@ -74,6 +75,36 @@ def test_a_precision_picks_the_most_trusted_checkpoint(
     prepared = to_request(LLAMA.with_changes(checkpoint=wanted), catalogue)
     assert requested(prepared).checkpoint.hf_id == chosen
     assert "checkpoint_chosen" in {each.code for each in prepared.assumptions}
+
+
+def test_a_precision_nobody_published_is_supposed(catalogue: Catalogue) -> None:
+    """Stored as most checkpoints of that precision are, and named as an assumption."""
+    model = catalogue.models["qwen3.5-27b"]
+    assert not model.select("nvfp4")
+    prepared = to_request(Answers(model=model.slug, checkpoint="nvfp4", gpu="h200-nvl"), catalogue)
+    checkpoint = requested(prepared).checkpoint
+    assert checkpoint.precision == "nvfp4"
+    assert dict(checkpoint.quantization.schemes)["mlp"] == "nvfp4"
+    supposed = next(each for each in prepared.assumptions if each.code == "checkpoint_supposed")
+    assert dict(supposed.values)["like"] > 1  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("precision", "kind"), [("int4", "int4-w4a16"), ("fp8", "fp8-dynamic"), ("bf16", "bf16")]
+)
+def test_every_precision_can_be_supposed_for_experts(
+    catalogue: Catalogue, precision: str, kind: str
+) -> None:
+    """A model with experts follows others with experts; bf16 is no quantisation at all."""
+    published = (each for model in catalogue.models.values() for each in model.checkpoints)
+    supposed = suppose_checkpoint(
+        precision, published, has_experts=True, includes=frozenset({"mtp"})
+    )
+    assert supposed is not None
+    assert supposed.checkpoint.precision == kind
+    assert supposed.checkpoint.includes == {"mtp"}
+    assert bool(supposed.checkpoint.quantization.schemes) == (kind != "bf16")
+    assert suppose_checkpoint("fp7", (), has_experts=True, includes=frozenset()) is None
 
 
 def test_every_problem_is_named(catalogue: Catalogue) -> None:
