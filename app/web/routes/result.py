@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from app.web.case import read_case
 from app.web.errors import KEEP_ADDRESS
+from app.web.forms import PAGE_KEYS
 from app.web.locale import page
 from app.web.render import Renderer
 from app.web.view_models.answered import answered_before
@@ -49,14 +50,16 @@ UNPROCESSABLE: Final = 422
 
 async def workbench(request: Request) -> Response:
     """Show every input beside the result; with something wrong, what and where (422)."""
-    is_example = not any(text.strip() for _, text in request.query_params.multi_items())
+    is_example = not any(
+        text.strip() and name not in PAGE_KEYS for name, text in request.query_params.multi_items()
+    )
     case = read_case(request, EXAMPLE if is_example else ())
     prepared = case.form.prepared
     release = prepared.request.release if prepared.request else None
     context: dict[str, Any] = case.context(
         r=case.view(),
         choices=bench_choices(case.answers, case.catalogue, release),
-        carried_pairs=case.form.pairs(without=PLAIN_FIELDS | EXPERT_FIELDS),
+        carried_pairs=[*case.form.pairs(without=PLAIN_FIELDS | EXPERT_FIELDS), *case.frame()],
         expert_open=any(name in EXPERT_FIELDS for name, _ in case.form.pairs()),
         is_example=is_example,
         section="workbench",

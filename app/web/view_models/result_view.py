@@ -15,7 +15,6 @@ from app.core.reasons import Reason
 from app.core.result import Assumption, Planning, SizingResult
 from app.core.sizing import size
 from app.core.steps import Step
-from app.core.ways_out import WayOut, ways_out
 from app.core.what_if import FlagRow, what_if
 from app.web.view_models.expected import Comparison, Expected, comparison_of, expected_of
 from app.web.view_models.flag_table import FlagGroup, flag_groups
@@ -29,6 +28,7 @@ from app.wizard.alternatives import alternatives_for
 from app.wizard.answers import Answers
 from app.wizard.layouts import LayoutRow, layouts_for
 from app.wizard.sizing_request import Prepared, to_request
+from app.wizard.ways_out import Way, ways_out_of
 
 CACHED_RESULTS: Final = 256
 MAX_WAYS_OUT: Final = 6
@@ -44,10 +44,13 @@ class Links:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """A way out that fits: what changes, how many requests it gives, and its link."""
+class WayOut:
+    """A way out that fits: what changes, how many requests it gives, and its link.
 
-    change: tuple[tuple[str, object], ...]
+    A change to None takes an answer back.
+    """
+
+    changes: tuple[tuple[str, object], ...]
     requests: int
     href: str
 
@@ -63,7 +66,7 @@ class ResultView:
     expected: Expected | None
     log_lines: tuple[str, ...]
     reason: Reason | None
-    ways_out: tuple[Way, ...]
+    ways_out: tuple[WayOut, ...]
     comparison: Comparison | None
     memory_bar: MemoryBar | None
     layouts: tuple[LayoutLine, ...]
@@ -87,7 +90,7 @@ class Sized:
     result: SizingResult | None
     layouts: tuple[LayoutRow, ...] = ()
     flags: tuple[FlagRow, ...] = ()
-    ways_out: tuple[WayOut, ...] = ()
+    ways_out: tuple[Way, ...] = ()
 
 
 class ResultViews:
@@ -109,7 +112,7 @@ class ResultViews:
             result,
             layouts_for(prepared),
             what_if(result, others.checkpoints),
-            () if result.verdict_requests else ways_out(result, others),
+            () if result.verdict_requests else ways_out_of(prepared, result, self._catalogue),
         )
 
     def view(self, answers: Answers, links: Links) -> ResultView:
@@ -130,7 +133,7 @@ class ResultViews:
             expected=expected_of(result),
             log_lines=result.log_lines,
             reason=result.reason,
-            ways_out=tuple(_way(way, answers, links) for way in sized.ways_out[:MAX_WAYS_OUT]),
+            ways_out=tuple(_way_out(way, links) for way in sized.ways_out[:MAX_WAYS_OUT]),
             comparison=comparison_of(result),
             memory_bar=memory_bar_of(result),
             layouts=layout_lines(sized.layouts, answers.peak_requests, links.href),
@@ -173,9 +176,8 @@ class ResultViews:
         )
 
 
-def _way(way: WayOut, answers: Answers, links: Links) -> Way:
-    changed = answers.with_changes(**dict(way.change))
-    return Way(way.change, way.result.verdict_requests, links.href(changed))
+def _way_out(way: Way, links: Links) -> WayOut:
+    return WayOut(tuple(way.changes.items()), way.result.verdict_requests, links.href(way.answers))
 
 
 def _precisions(prepared: Prepared) -> dict[str, str]:
