@@ -11,6 +11,7 @@ from typing import Any, Final
 from app.catalog.catalogue import Catalogue
 from app.catalog.checkpoints import precisions_of
 from app.catalog.hf_config import ConfigError, read_config
+from app.catalog.hf_quantization import read_quantization
 from app.catalog.model_search import FoundModel, find_model, nearest_models
 from app.catalog.models import CatalogueModel
 from app.catalog.supposed_checkpoint import suppose_checkpoint
@@ -19,12 +20,14 @@ from app.core.model_spec import ModelSpec
 from app.core.reasons import Reason, ReasonCode, Refusal
 from app.core.result import Assumption
 from app.wizard.answers import Answers, Problem, nearest_name
+from app.wizard.readers import canonical_json
 
 UNSURE_PRECISION: Final = "fp8"
 NESTED_CONFIGS: Final = ("text_config", "vision_config", "audio_config")
 _REFUSALS: Final[Mapping[str, ReasonCode]] = {
     "architecture_unknown": "architecture_unknown",
     "quantization_not_supported": "quantization_not_supported",
+    "quantization_pattern_unknown": "quantization_not_supported",
 }
 
 
@@ -141,9 +144,13 @@ def _pasted(answers: Answers) -> ModelChoice:
     if answers.hf_overrides is not None:
         config = _overridden(config, json.loads(answers.hf_overrides))
     spec = _read(config, "hf_config")
-    if "quantization_config" in config or answers.hf_quant_config:
-        raise Refusal(Reason("quantization_not_supported"))
-    quantization, kv_cache_scheme = Quantization(), None
+    try:
+        quantization, kv_cache_scheme = _read_quantization(
+            canonical_json(config), answers.hf_quant_config
+        )
+    except ConfigError as error:
+        field = "hf_config" if answers.hf_quant_config is None else "hf_quant_config"
+        raise _unusable(error, field) from None
     checkpoint = Checkpoint(
         hf_id="",
         precision=quantization.method or spec.dtype,
@@ -156,7 +163,7 @@ def _pasted(answers: Answers) -> ModelChoice:
 
 def _read(config: Mapping[str, Any], field: str) -> ModelSpec:
     try:
-        return _read_text(json.dumps(config, sort_keys=True))
+        return _read_text(canonical_json(config))
     except ConfigError as error:
         raise _unusable(error, field) from None
 
@@ -165,6 +172,11 @@ def _read(config: Mapping[str, Any], field: str) -> ModelSpec:
 def _read_text(text: str) -> ModelSpec:
     """Read a config once: the core's caches key on the identity of the spec."""
     return read_config(json.loads(text))
+
+
+@lru_cache(maxsize=64)
+def _read_quantization(text: str, quant_text: str | None) -> tuple[Quantization, str | None]:
+    return read_quantization(json.loads(text), json.loads(quant_text) if quant_text else None)
 
 
 def _unusable(error: ConfigError, field: str) -> Exception:

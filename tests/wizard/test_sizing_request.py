@@ -180,6 +180,27 @@ def test_a_pasted_config_is_a_model(catalogue: Catalogue) -> None:
     assert first.checkpoint.hf_id == ""
 
 
+def test_a_pasted_quantisation_is_read(catalogue: Catalogue) -> None:
+    """The block inside the config, or the file beside it, decides how the weights are stored."""
+    inside = {**LLAMA_CONFIG, "quantization_config": {"quant_method": "fp8"}}
+    beside = {"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}}
+    first = to_request(Answers(hf_config=json.dumps(inside), gpu="h200-nvl"), catalogue)
+    second = to_request(
+        Answers(
+            hf_config=json.dumps(LLAMA_CONFIG),
+            hf_quant_config=json.dumps(beside),
+            gpu="h200-nvl",
+        ),
+        catalogue,
+    )
+    assert requested(first).checkpoint.quantization.method == "fp8"
+    assert requested(second).checkpoint.kv_cache_scheme == "fp8_e4m3"
+    unknown = {**LLAMA_CONFIG, "quantization_config": {"quant_method": "nobodys"}}
+    third = to_request(Answers(hf_config=json.dumps(unknown), gpu="h200-nvl"), catalogue)
+    assert third.reason is not None
+    assert third.reason.code == "quantization_not_supported"
+
+
 def test_a_pasted_config_beside_a_name_is_a_contradiction(catalogue: Catalogue) -> None:
     """Two models at once are one too many."""
     answers = LLAMA.with_changes(hf_config=json.dumps(LLAMA_CONFIG))
