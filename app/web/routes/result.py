@@ -15,7 +15,7 @@ from app.web.forms import PAGE_KEYS
 from app.web.locale import page
 from app.web.render import Renderer
 from app.web.view_models.answered import answered_before
-from app.web.view_models.choices import bench_choices
+from app.web.view_models.result_view import ResultViews
 from app.wizard.flow import redirect_from
 from app.wizard.steps import BY_CODE
 
@@ -56,9 +56,10 @@ async def workbench(request: Request) -> Response:
     case = read_case(request, EXAMPLE if is_example else ())
     prepared = case.form.prepared
     release = prepared.request.release if prepared.request else None
+    views: ResultViews = request.app.state.result_views
     context: dict[str, Any] = case.context(
         r=case.view(),
-        choices=bench_choices(case.answers, case.catalogue, release),
+        choices=views.choices.bench(case.answers, release),
         carried_pairs=[*case.form.pairs(without=PLAIN_FIELDS | EXPERT_FIELDS), *case.frame()],
         expert_open=any(name in EXPERT_FIELDS for name, _ in case.form.pairs()),
         is_example=is_example,

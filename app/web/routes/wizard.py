@@ -44,6 +44,7 @@ PATHS: Final = {
     "context": ("/auslegung/kontext", "/sizing/context"),
 }
 UNPROCESSABLE: Final = 422
+TOO_SMALL: Final = frozenset({"weights_do_not_fit", "no_memory_for_kv_cache"})
 FROM_CHECK: Final = ("from", "check")
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -179,6 +180,8 @@ def _offer_layouts(case: Case) -> dict[str, Any]:
     choices = []
     for row in layouts_for(prepared) if prepared.request else ():
         reason = row.result.reason
+        if reason is not None and reason.code not in NEVER_WORKS | TOO_SMALL:
+            reason = None  # the length of a request is asked later
         value = _split_value(row.layout)
         if was_answered and row.layout == layout_of(answers):
             chosen = value

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from app.catalog.catalogue import Catalogue
-from app.catalog.checkpoints import CatalogueCheckpoint
 from app.catalog.gpus import CatalogueGpu
 from app.catalog.model_search import search_models
 from app.catalog.models import CatalogueModel
@@ -20,10 +20,10 @@ from app.wizard.options import (
     checkpoint_options,
     kv_cache_dtype_options,
     tensor_parallel_options,
-    unsure_checkpoint,
 )
 
 MAX_MODELS: Final = 200
+CACHED: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,6 @@ class BenchChoices:
 
     models: tuple[CatalogueModel, ...]
     checkpoints: tuple[CheckpointOption, ...]
-    unsure_checkpoint: CatalogueCheckpoint | None
     kv_cache_dtypes: tuple[Option, ...]
     cards: tuple[CardGroup, ...]
     other_cards: tuple[CatalogueGpu, ...]
@@ -98,19 +97,27 @@ class BenchChoices:
     releases: tuple[Release, ...]
 
 
-def bench_choices(answers: Answers, catalogue: Catalogue, release: Release | None) -> BenchChoices:
-    """Work out what the workbench offers; `release` is None while its text cannot be read."""
-    return BenchChoices(
-        models=models_found(catalogue, ""),
-        checkpoints=checkpoint_options(answers, catalogue),
-        unsure_checkpoint=unsure_checkpoint(answers, catalogue),
-        kv_cache_dtypes=kv_cache_dtype_options(answers, catalogue, release),
-        cards=offered_cards(catalogue),
-        other_cards=other_cards(catalogue),
-        servers=_servers_of(answers.gpu, catalogue.servers),
-        tensor_parallel_sizes=tensor_parallel_options(answers, catalogue),
-        releases=tuple(reversed(catalogue.releases.rows)),
-    )
+class Choices:
+    """Works out what the workbench offers for one catalogue, and keeps what was asked lately."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        """Start with nothing worked out."""
+        self._catalogue = catalogue
+        self.bench = lru_cache(maxsize=CACHED)(self._bench)
+
+    def _bench(self, answers: Answers, release: Release | None) -> BenchChoices:
+        """Try every value of the fields; `release` is None while its text cannot be read."""
+        catalogue = self._catalogue
+        return BenchChoices(
+            models=models_found(catalogue, ""),
+            checkpoints=checkpoint_options(answers, catalogue),
+            kv_cache_dtypes=kv_cache_dtype_options(answers, catalogue, release),
+            cards=offered_cards(catalogue),
+            other_cards=other_cards(catalogue),
+            servers=_servers_of(answers.gpu, catalogue.servers),
+            tensor_parallel_sizes=tensor_parallel_options(answers, catalogue),
+            releases=tuple(reversed(catalogue.releases.rows)),
+        )
 
 
 def _servers_of(gpu: str | None, servers: Mapping[str, Server]) -> tuple[Server, ...]:

@@ -16,6 +16,7 @@ from app.core.result import Assumption, Planning, SizingResult
 from app.core.sizing import size
 from app.core.steps import Step
 from app.core.what_if import FlagRow, what_if
+from app.web.view_models.choices import Choices
 from app.web.view_models.expected import Comparison, Expected, comparison_of, expected_of
 from app.web.view_models.flag_table import FlagGroup, flag_groups
 from app.web.view_models.layout_table import LayoutLine, layout_lines
@@ -97,8 +98,9 @@ class ResultViews:
     """Makes result views for one catalogue. Cases that were worked out lately are kept."""
 
     def __init__(self, catalogue: Catalogue) -> None:
-        """Start with nothing worked out."""
+        """Start with nothing worked out; `choices` keeps what the forms offer beside a result."""
         self._catalogue = catalogue
+        self.choices = Choices(catalogue)
         self.sized = lru_cache(maxsize=CACHED_RESULTS)(self._size)
 
     def _size(self, answers: Answers) -> Sized:
