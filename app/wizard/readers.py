@@ -106,11 +106,15 @@ def read_flag(text: str) -> bool:
 
 
 def read_object(text: str) -> str:
-    """Read a JSON object and return it as canonical JSON text (hashable, one spelling)."""
+    """Read a JSON object and return it as canonical JSON text (hashable, one spelling).
+
+    `NaN` and `Infinity`, which Python writes into some config.json, become null: no length, size
+    or count is ever one of them.
+    """
     if len(text) > MAX_OBJECT_LENGTH:
         raise UnreadableError("too_long", (("maximum", MAX_OBJECT_LENGTH),))
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = json.loads(text, parse_constant=lambda _: None, parse_float=_finite)
         if not isinstance(value, dict):
             raise UnreadableError("not_an_object")
         return canonical_json(value)
@@ -132,8 +136,9 @@ def canonical_json(value: object) -> str:
     return text
 
 
-def _refuse_constant(name: str) -> object:
-    raise ValueError(name)
+def _finite(text: str) -> float | None:
+    value = float(text)
+    return value if math.isfinite(value) else None
 
 
 def _ungrouped(text: str) -> str:

@@ -108,15 +108,16 @@ def test_flags_read_form_and_shell_spellings() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["[]", '{"a": "\\ud800"}', "1", "{", '{"a": NaN}', '{"a": 1e999}', "[" * 100_000, "{'a': 1}"],
+    ["[]", '{"a": "\\ud800"}', "1", "{", "[" * 100_000, "{'a': 1}"],
 )
 def test_only_json_objects_are_objects(text: str) -> None:
-    """Lists, NaN, infinities and bottomless nesting are refused, not raised through."""
+    """Lists, half characters and bottomless nesting are refused, not raised through."""
     assert code(read_object, text) == "not_an_object"
 
 
 def test_objects_have_one_spelling() -> None:
-    """Equal objects give equal text."""
+    """Equal objects give equal text; what is no number in JSON becomes null."""
+    assert read_object('{"a": [0.0, Infinity, NaN, 1e999]}') == '{"a":[0.0,null,null,null]}'
     assert read_object('{"b": 1, "a": [2]}') == read_object('{"a":[2],"b":1}')
 
 
