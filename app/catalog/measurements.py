@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,9 @@ class MeasurementDataError(ValueError):
 class Coefficient:
     """One row: a term with its spread, from a release on.
 
-    `key` tells rows of one term apart (runner, family or quantisation method; "" for none);
-    `rows` are the ids of the observed starts it was fitted on.
+    `key` tells rows of one term apart (runner, family, model type or quantisation method);
+    `rows` are the ids of the observed starts it rests on. `prior` is what a coefficient that is
+    fitted falls back to without starts; None for one that was read in vLLM's code.
     """
 
     term: str
@@ -33,6 +34,11 @@ class Coefficient:
     bounds: Bounds
     rows: tuple[str, ...]
     source: str
+    prior: Bounds | None = None
+
+    def with_prior(self) -> Coefficient:
+        """Forget what was fitted."""
+        return self if self.prior is None else replace(self, bounds=self.prior)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +70,9 @@ class Measurements:
             context_group_bytes=bounds["context_group", ()],
             integrated_bytes=bounds["integrated", ()],
             weights=tuple((key[0], b) for (term, key), b in bounds.items() if term == "weights"),
-            encoder_bytes=bounds["encoder", ()],
+            encoder_bytes=tuple(
+                (key[0], b) for (term, key), b in bounds.items() if term == "encoder"
+            ),
             driver_only_bytes=bounds["driver_only", ()],
             unexplained_bytes=bounds["unexplained", ()],
             observed_releases=self.observed_releases,
@@ -86,6 +94,7 @@ def _runner(bounds: Mapping[tuple[str, tuple[str, ...]], Bounds], name: str) -> 
         sampler_bytes_per_logit=bounds["sampler_bytes_per_logit", (name,)],
         sampler_state_bytes_per_logit=bounds["sampler_state_bytes_per_logit", (name,)].likely,
         graph_base_bytes=bounds["graph_base", (name,)],
+        graph_layer_bytes=bounds["graph_layer", (name,)],
         graph_bytes=tuple(
             (key[1], row)
             for (term, key), row in bounds.items()
@@ -96,18 +105,29 @@ def _runner(bounds: Mapping[tuple[str, tuple[str, ...]], Bounds], name: str) -> 
 
 def _coefficient(row: Mapping[str, Any], name: str) -> Coefficient:
     try:
-        scale = GIB if row["unit"] == "GiB" else 1
-        low, likely, high = (float(row[bound]) * scale for bound in _BOUNDS)
+        scale = GIB if row["unit"].startswith("GiB") else 1
+        bounds = _bounds([row[end] for end in _BOUNDS], scale)
+        prior = _bounds(row["prior"], scale) if row["fitted"] else None
         since = tuple(int(part) for part in row["from"].split("."))
     except (KeyError, TypeError, ValueError) as error:
         raise MeasurementDataError(f"{name}, term {row.get('term')}: {error!r}") from error
-    if not low <= likely <= high:
-        raise MeasurementDataError(f"{name}, term {row['term']}: {low} <= {likely} <= {high} fails")
+    if not bounds.low <= bounds.likely <= bounds.high:
+        raise MeasurementDataError(
+            f"{name}, term {row['term']}: low, likely, high are out of order"
+        )
     return Coefficient(
         term=row["term"],
-        key=tuple(row[name] for name in ("runner", "family", "method") if name in row),
+        key=tuple(
+            row[name] for name in ("runner", "family", "method", "model_type") if name in row
+        ),
         since=since,
-        bounds=Bounds(low, likely, high),
+        bounds=bounds,
         rows=tuple(row["rows"]),
         source=row["source"],
+        prior=prior,
     )
+
+
+def _bounds(ends: Sequence[float], scale: int) -> Bounds:
+    low, likely, high = (float(end) * scale for end in ends)
+    return Bounds(low, likely, high)

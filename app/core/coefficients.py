@@ -42,6 +42,12 @@ def largest(terms: Iterable[Bounds]) -> Bounds:
     return Bounds(max(lows), max(likelies), max(highs))
 
 
+def total(terms: Iterable[Bounds]) -> Bounds:
+    """Sum of amounts whose ends come together."""
+    lows, likelies, highs = zip(*((t.low, t.likely, t.high) for t in terms), strict=True)
+    return Bounds(sum(lows), sum(likelies), sum(highs))
+
+
 @dataclass(frozen=True, slots=True)
 class RunnerCoefficients:
     """What one model runner (V1, V2) of one release takes.
@@ -49,12 +55,14 @@ class RunnerCoefficients:
     sampler_bytes_per_logit        transient, per sampled row and vocabulary entry
     sampler_state_bytes_per_logit  kept, per max_num_seqs and vocabulary entry
     graph_base_bytes               graph estimate before the first capture size counts
-    graph_bytes                    graph estimate of 51 capture sizes, by family
+    graph_layer_bytes              graph estimate of 51 capture sizes, per layer
+    graph_bytes                    the part of it that does not depend on the layers, by family
     """
 
     sampler_bytes_per_logit: Bounds
     sampler_state_bytes_per_logit: float
     graph_base_bytes: Bounds
+    graph_layer_bytes: Bounds
     graph_bytes: tuple[tuple[GraphFamily, Bounds], ...]
 
 
@@ -74,7 +82,8 @@ class MemoryCoefficients:
     context_group_bytes      the same with NCCL
     integrated_bytes         extra on cards that share the host's memory
     weights                  loaded bytes over predicted bytes, by quantisation method ("" other)
-    encoder_bytes            peak of the encoder of a multimodal model at start
+    encoder_bytes            peak of the encoder of a multimodal model at start, by model type
+                             (the longest prefix counts, "" for any other)
     driver_only_bytes        what the driver reports and cudaMemGetInfo does not
     observed_releases        versions of which starts were observed, oldest first
     unexplained_bytes        spread of starts that the terms do not explain (likely is 0)
@@ -90,10 +99,20 @@ class MemoryCoefficients:
     context_group_bytes: Bounds
     integrated_bytes: Bounds
     weights: tuple[tuple[str, Bounds], ...]
-    encoder_bytes: Bounds
+    encoder_bytes: tuple[tuple[str, Bounds], ...]
     driver_only_bytes: Bounds
     unexplained_bytes: Bounds
     observed_releases: tuple[str, ...]
+
+    def weight_share(self, method: str) -> Bounds:
+        """Loaded over predicted weights of a quantisation method."""
+        shares = dict(self.weights)
+        return shares.get(method, shares[""])
+
+    def encoder(self, model_type: str) -> Bounds:
+        """Peak of the encoder of a model type: that of the longest matching prefix."""
+        matching = [row for row in self.encoder_bytes if model_type.startswith(row[0])]
+        return max(matching, key=lambda row: len(row[0]))[1]
 
     def runner(self, name: str) -> RunnerCoefficients:
         """Coefficients of the V1 or the V2 runner. Raises KeyError for another name."""

@@ -27,6 +27,7 @@ from app.core.coefficients import (
     RunnerCoefficients,
     exactly,
     largest,
+    total,
 )
 from app.core.engine import ResolvedEngineArgs
 from app.core.model_spec import MlaSpec, ModelSpec, StateSpec
@@ -140,9 +141,9 @@ class Start:
         )
 
     def _weights(self, stage: int) -> Bounds:
-        shares = dict(self.coefficients.weights)
         method = self.request.checkpoint.quantization.method or ""
-        return shares.get(method, shares[""]).times(self.weights_bytes_per_stage[stage])
+        share = self.coefficients.weight_share(method)
+        return share.times(self.weights_bytes_per_stage[stage])
 
     def _peak_activation(self, *, first: bool, last: bool) -> _Peak:
         phases = largest(self._phases(first=first, last=last))
@@ -174,7 +175,7 @@ class Start:
             rows = min(tokens, self.resolved.max_num_seqs)
             yield self.runner.sampler_bytes_per_logit.times(rows * model.vocab_size).plus(hidden)
         if first and profiles_encoder(model, self.resolved):
-            yield self.coefficients.encoder_bytes
+            yield self.coefficients.encoder(model.model_type)
 
     def _persistent_buffers(self, *, last: bool) -> Bounds:
         experts = 0
@@ -195,8 +196,7 @@ class Start:
         held = coefficients.non_torch_bytes if alone else coefficients.non_torch_group_bytes
         if not self.request.gpu.integrated_memory:
             return held
-        extra = coefficients.integrated_bytes
-        return Bounds(held.low + extra.low, held.likely + extra.likely, held.high + extra.high)
+        return total((held, coefficients.integrated_bytes))
 
     def _cudagraph_estimate(self) -> Bounds:
         if not self.request.release.cudagraph_estimate_subtracted:
@@ -207,12 +207,10 @@ class Start:
         """CUDA graphs of one card, whether or not this release counts them before the cache."""
         if self.resolved.enforce_eager:
             return NOTHING
-        share = self.resolved.cudagraph_capture_sizes / FULL_CAPTURE_SIZES
-        per_family = dict(self.runner.graph_bytes)[graph_family(self.model)].times(share)
-        base = self.runner.graph_base_bytes
-        return Bounds(
-            base.low + per_family.low, base.likely + per_family.likely, base.high + per_family.high
-        )
+        runner, share = self.runner, self.resolved.cudagraph_capture_sizes / FULL_CAPTURE_SIZES
+        layers = runner.graph_layer_bytes.times(share * self.model.num_hidden_layers)
+        family = dict(runner.graph_bytes)[graph_family(self.model)].times(share)
+        return total((runner.graph_base_bytes, layers, family))
 
     def _unexplained(self) -> Bounds:
         measured = self.request.measured
