@@ -28,9 +28,9 @@ class Checkpoint:
     """One repository of weights of a model.
 
     `kv_cache_scheme` is the KV cache dtype the checkpoint itself declares (`fp8_e4m3`, `nvfp4` or
-    None): `--kv-cache-dtype auto` then means that. `weights_bytes` is a size somebody published, None
-    where none was seen; `includes` names optional parts present in the files (`mtp`, `mtp_shared`
-    for a draft's copies of embedding and head, `vision`, `audio`).
+    None): `--kv-cache-dtype auto` then means that. `weights_bytes` is a size somebody published,
+    None where none was seen; `includes` names optional parts present in the files (`mtp`,
+    `mtp_shared` for a draft's copies of embedding and head, `vision`, `audio`).
     """
 
     hf_id: str
