@@ -211,6 +211,42 @@ def test_the_permalink_holds_the_answers(ask: Ask, client: StrictClient) -> None
     assert again.json() == answer
 
 
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_the_permalink_opens_a_page(client: StrictClient, language: str) -> None:
+    """The link of an answer is a page in the program's language, with the same verdict."""
+    response = client.get(
+        f"/api/v1/sizing?{urlencode(LLAMA)}", headers={"Accept-Language": language}
+    )
+    link = response.json()["permalink"]
+    assert link.startswith(f"/{language}/")
+    page = client.get(link)
+    assert page.status_code == 200
+    assert response.json()["log_lines"][0] in page.text
+
+
+def test_a_pasted_config_travels_in_the_permalink(client: StrictClient) -> None:
+    """What was posted as a config.json is asked again with the link alone."""
+    config = {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "vocab_size": 128256,
+        "max_position_embeddings": 131072,
+        "torch_dtype": "bfloat16",
+        "rope_theta": 500000.0,
+    }
+    body = {"hf_config": config, "gpu": "h200-nvl", "max_model_len": "8K"}
+    answer = client.post("/api/v1/sizing", json=body).json()
+    assert answer["ok"] is True
+    assert answer["model"]["slug"] is None
+    again = client.get(f"/api/v1/sizing?{answer['permalink'].partition('?')[2]}")
+    assert again.json() == answer
+
+
 def test_post_is_get(ask: Ask, client: StrictClient) -> None:
     """The same inputs as a JSON object, typed or as text, give the same answer."""
     answer = ask(**LLAMA, gpu_memory_utilization=0.92, enforce_eager="true")
