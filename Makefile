@@ -108,6 +108,16 @@ test-deep: chromium $(STATIC_CHECKS) $(MO) ## The long runs: large property coun
 		share = s["killed"] / s["total"]; print(f"{share:.1%} of {s[\"total\"]} mutants killed"); \
 		exit(share < 0.95)'
 
+# --- measure --------------------------------------------------------------------------------------
+
+.PHONY: accuracy
+accuracy: $(VENV)/run.stamp ## Score the memory model on observed starts; write the table of the Accuracy page
+	@$(BIN)/python -m app.tools.accuracy
+
+.PHONY: fit
+fit: $(VENV)/run.stamp ## Fit the memory model's coefficients to data/measurements/observed_starts.json
+	@$(BIN)/python -m app.tools.fit
+
 # --- look -----------------------------------------------------------------------------------------
 
 .PHONY: bench
