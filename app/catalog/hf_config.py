@@ -6,15 +6,22 @@ from collections.abc import Mapping
 
 from app.catalog.hf_defaults import completed
 from app.catalog.hf_fields import ConfigError, Fields
-from app.catalog.hf_layers import cache_layers, length_spec, mtp_layers
+from app.catalog.hf_layers import cache_layers, has_sinks, length_spec, mm_prefix, mtp_layers
 from app.catalog.hf_tensors import architecture_of, family_of, tensor_groups
 from app.catalog.hf_tensors.decoder import decoder_shape
 from app.catalog.hf_tensors.families import FAMILIES
-from app.catalog.hf_tensors.shape import Shape, text_fields
-from app.core.model_spec import ModelSpec
+from app.catalog.hf_tensors.shape import LARGEST_COUNT, Shape, text_fields
+from app.core.model_spec import ModelSpec, TensorGroup
 from app.core.storage_schemes import DTYPE_BYTES
 
 __all__ = ["ConfigError", "read_config"]
+
+_EXPERTS_PER_TOKEN = (
+    "num_experts_per_tok",
+    "num_experts_per_token",
+    "experts_per_token",
+    "top_k_experts",
+)
 
 
 def read_config(config: Mapping[str, object], *, assume_unknown: bool = False) -> ModelSpec:
@@ -31,11 +38,12 @@ def read_config(config: Mapping[str, object], *, assume_unknown: bool = False) -
 
 
 def _model(fields: Fields, text: Fields, family: str, shape: Shape) -> ModelSpec:
+    layers, tensors = cache_layers(fields.values), tensor_groups(fields, family)
     return ModelSpec(
         architecture=architecture_of(fields) or family,
         model_type=text.text("model_type", fields.text("model_type")),
-        layers=cache_layers(fields.values),
-        tensors=tensor_groups(fields, family),
+        layers=layers,
+        tensors=tensors,
         length=length_spec(fields.values),
         dtype=_dtype(fields, text),
         hidden_size=shape.hidden_size,
@@ -45,17 +53,22 @@ def _model(fields: Fields, text: Fields, family: str, shape: Shape) -> ModelSpec
         num_key_value_heads=shape.num_key_value_heads,
         head_dim=shape.head_dim,
         tie_word_embeddings=shape.tie_word_embeddings,
-        num_experts=text.first_integer(
-            "num_experts", "num_local_experts", "n_routed_experts", default=0
-        ),
-        num_experts_per_tok=text.integer("num_experts_per_tok", 0),
-        moe_intermediate_size=text.integer("moe_intermediate_size", 0),
-        multimodal=fields.has("vision_config") or fields.has("audio_config"),
+        num_experts=max((group.count for group in tensors if group.module == "expert"), default=0),
+        num_experts_per_tok=text.first_integer(*_EXPERTS_PER_TOKEN, default=0, high=2**16),
+        moe_intermediate_size=_expert_size(tensors),
+        has_sinks=has_sinks(layers),
+        mm_prefix=mm_prefix(fields.values),
+        multimodal=any(group.part in {"vision", "audio"} for group in tensors),
         mtp_layers=mtp_layers(fields.values),
         hidden_act=text.text("hidden_act", text.text("hidden_activation", "silu")),
-        qk_nope_head_dim=text.integer("qk_nope_head_dim", 0),
-        v_head_dim=text.integer("v_head_dim", 0),
+        qk_nope_head_dim=text.integer("qk_nope_head_dim", 0, high=LARGEST_COUNT),
+        v_head_dim=text.integer("v_head_dim", 0, high=LARGEST_COUNT),
     )
+
+
+def _expert_size(tensors: tuple[TensorGroup, ...]) -> int:
+    """Width of one expert: rows of its first matrix; 0 for dense models."""
+    return next((group.out_features for group in tensors if group.sharding == "expert_column"), 0)
 
 
 def _dtype(fields: Fields, text: Fields) -> str:

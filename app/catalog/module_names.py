@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
+from app.core.merged_layers import merged_name
 from app.core.model_spec import TensorGroup
 
 _LAYERS = ("model.layers", "model.language_model.layers", "language_model.model.layers")
-# vLLM merges these; configs name either the merged layer or its parts.
-_MERGED = {
-    "q_proj": "qkv_proj",
-    "k_proj": "qkv_proj",
-    "v_proj": "qkv_proj",
-    "gate_proj": "gate_up_proj",
-    "up_proj": "gate_up_proj",
-    "in_proj_qkv": "in_proj_qkvz",
-    "in_proj_z": "in_proj_qkvz",
-    "in_proj_a": "in_proj_ba",
-    "in_proj_b": "in_proj_ba",
-    "q_a_proj": "fused_qkv_a_proj",
-    "kv_a_proj_with_mqa": "fused_qkv_a_proj",
-}
 _EXPERTS = ".experts."
 
 
@@ -47,5 +34,5 @@ def _paths(name: str) -> list[str]:
     if _EXPERTS in f"{name}.":
         owner = head.removesuffix(".experts")
         return [f"{owner}.experts.0.{last}", name, f"{owner}.experts"]
-    merged = _MERGED.get(last)
-    return [name, f"{head}.{merged}"] if merged else [name]
+    merged = merged_name(name)
+    return [name] if merged == name else [name, merged]

@@ -123,6 +123,7 @@ def _release(
     values["log_formats"] = tuple(facts["log_formats"])
     values["mamba_blocks"] = tuple(facts["mamba_blocks"])
     values["v2_architectures"] = frozenset(facts["v2_architectures"])
+    values["quantization_min_capability"] = tuple(facts["quantization_min_capability"].items())
     return Release(
         **values,
         errors=tuple(errors.items()),

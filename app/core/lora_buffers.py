@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from app.core.layout import Layout
-from app.core.model_spec import EVERY_STAGE, FIRST_STAGE, LAST_STAGE, ModelSpec, TensorGroup
-from app.core.pipeline_stages import stage_layers
+from app.core.model_spec import ModelSpec, TensorGroup
+from app.core.pipeline_stages import stages_by_layer
 from app.core.shards import shard
 from app.core.storage_schemes import DTYPE_BYTES
 
@@ -23,13 +23,8 @@ def lora_bytes_per_stage(
     own share; embedding and head are not split. Source: vllm/lora/layers/base_linear.py,
     column_parallel_linear.py, fused_moe.py, logits_processor.py `create_lora_weights` (0.32.0).
     """
-    stages = layout.pipeline_parallel_size
-    totals = [0] * stages
-    held = stage_layers(model.num_hidden_layers, stages)
-    stages_of: dict[int, tuple[int, ...]]
-    stages_of = {layer: (stage,) for stage, layers in enumerate(held) for layer in layers}
-    stages_of |= {FIRST_STAGE: (0,), LAST_STAGE: (stages - 1,)}
-    stages_of |= {EVERY_STAGE: tuple(range(stages))}
+    totals = [0] * layout.pipeline_parallel_size
+    stages_of = stages_by_layer(model.num_hidden_layers, len(totals))
     for group in model.tensors:
         if group.part == "model" and group.module in _ADAPTED and group.in_features > 1:
             for stage in stages_of[group.layer]:

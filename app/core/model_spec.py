@@ -206,7 +206,6 @@ class ModelSpec:
     hidden_act: str = "silu"
     qk_nope_head_dim: int = 0
     v_head_dim: int = 0
-    rotary_bytes: int = 0
 
     @property
     def num_hidden_layers(self) -> int:

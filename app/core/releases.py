@@ -61,6 +61,12 @@ class Release:
     checkpoint_kv_cache_scheme     `--kv-cache-dtype auto` takes what the checkpoint declares
     nccl_charged                   NCCL and context growth count against the budget
     memory_estimate                whether a memory estimate is offered (from 0.9.2)
+    weight_blocks_split            while weights load, the allocator splits blocks of any size
+                                   (from 0.21.0 not those above 20 MiB)
+    fp8_expert_blocks_refined      scales of FP8 experts get finer blocks where a rank's share holds
+                                   no whole block (before 0.29.0 the start is refused)
+    quantization_min_capability    smallest compute capability (80 for 8.0) of each method a
+                                   checkpoint may be stored in
     errors                         vLLM's own texts with named fields, by text key
     changes                        names of the facts that moved against the release before
     sources                        where each of those is from, in the same order
@@ -100,6 +106,9 @@ class Release:
     checkpoint_kv_cache_scheme: bool
     nccl_charged: bool
     memory_estimate: bool
+    weight_blocks_split: bool
+    fp8_expert_blocks_refined: bool
+    quantization_min_capability: tuple[tuple[str, int], ...]
     errors: tuple[tuple[str, str], ...]
     changes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()

@@ -44,25 +44,35 @@ class StorageScheme:
 
     def stored_bytes(self, out_features: int, in_features: int) -> int:
         """Bytes of one matrix in the checkpoint's files, headers not counted."""
-        return self._bytes(out_features, in_features, self.scale_bytes)
-
-    def loaded_bytes(self, out_features: int, in_features: int) -> int:
-        """Bytes of one matrix (or of a rank's share of it) in vLLM's parameters."""
-        return self._bytes(out_features, in_features, self.loaded_scale_bytes)
-
-    def _bytes(self, out_features: int, in_features: int, scale_bytes: int) -> int:
-        scales = 0
-        if self.scale_bytes:
-            scales = ceil_div(out_features, self.block_rows or out_features) * ceil_div(
-                in_features, self.block_columns or in_features
-            )
+        scales = self._scales(out_features, in_features)
         return (
-            ceil_div(out_features * in_features * self.weight_bits, 8)
-            + scales * scale_bytes
+            self.weight_bytes(out_features, in_features)
+            + scales * self.scale_bytes
             + ceil_div(scales * self.zero_point_bits, 8)
-            + in_features * self.input_index_bytes
-            + self.matrix_bytes
+            + self._beside(in_features)
         )
+
+    def weight_bytes(self, out_features: int, in_features: int) -> int:
+        """Bytes of the elements alone."""
+        return ceil_div(out_features * in_features * self.weight_bits, 8)
+
+    def loaded_extra_bytes(self, out_features: int, in_features: int) -> int:
+        """Bytes of scales, zero points and scalars beside the elements in vLLM's parameters."""
+        scales = self._scales(out_features, in_features)
+        return (
+            scales * self.loaded_scale_bytes
+            + ceil_div(scales * self.zero_point_bits, 8)
+            + self._beside(in_features)
+        )
+
+    def _scales(self, out_features: int, in_features: int) -> int:
+        if not self.scale_bytes:
+            return 0
+        rows = ceil_div(out_features, self.block_rows or out_features)
+        return rows * ceil_div(in_features, self.block_columns or in_features)
+
+    def _beside(self, in_features: int) -> int:
+        return in_features * self.input_index_bytes + self.matrix_bytes
 
 
 _FP8_BLOCK = StorageScheme(

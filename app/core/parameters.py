@@ -1,0 +1,147 @@
+"""The parameters one rank holds: shares of the model's tensors, as vLLM stores them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from app.core.checkpoint import Quantization
+from app.core.expert_padding import (
+    FP8_BLOCK_SCHEMES,
+    expert_padding,
+    pad_expert,
+    refined_scheme,
+)
+from app.core.layout import Layout
+from app.core.merged_layers import merged_name
+from app.core.model_spec import ModelSpec, TensorGroup
+from app.core.shards import shard
+from app.core.storage_schemes import STORAGE_SCHEMES, UNQUANTIZED, StorageScheme, unquantized
+
+# MLA keeps its up-projection a second time in 16 bit, absorbed into q and o, when the weight
+# itself is quantised: vllm/model_executor/layers/attention/mla_attention.py
+# `process_weights_after_loading` (0.32.0).
+_ABSORBED = ".kv_b_proj"
+_ABSORBED_ELEMENT_BYTES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What of a card decides how experts are padded, and the dtype the model runs in."""
+
+    compute_capability: tuple[int, int] | None
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One tensor on a rank (`layer` as in TensorGroup): elements, and scales in a tensor beside.
+
+    `absorbed_bytes` is what MLA keeps of it once more after loading.
+    """
+
+    layer: int
+    module: str
+    weight_bytes: int
+    extra_bytes: int = 0
+    absorbed_bytes: int = 0
+
+    @property
+    def tensors(self) -> tuple[int, int, int]:
+        """Bytes of each tensor that is allocated for it."""
+        return self.weight_bytes, self.extra_bytes, self.absorbed_bytes
+
+
+class SchemeBook:
+    """Finds the storage scheme of a tensor group by layer and name, name, part, class."""
+
+    def __init__(self, quantization: Quantization) -> None:
+        """Index the checkpoint's tables."""
+        self._by_name = dict(quantization.by_name)
+        self._schemes = dict(quantization.schemes)
+
+    def name(self, group: TensorGroup) -> str:
+        """Scheme's name, `none` for the model's own dtype."""
+        if not group.quantizable:
+            return UNQUANTIZED
+        if self._by_name:
+            layered = self._by_name.get(f"{group.layer}.{group.name}")
+            named = layered or self._by_name.get(group.name)
+            if named:
+                return named
+        if group.part != "model" and group.part in self._schemes:
+            return self._schemes[group.part]
+        return self._schemes.get(group.module, UNQUANTIZED)
+
+
+def stored_scheme(group: TensorGroup, name: str, dtype: str) -> StorageScheme:
+    """Scheme of a tensor in the files."""
+    if name == UNQUANTIZED:
+        return unquantized(group.dtype or dtype)
+    return STORAGE_SCHEMES[name]
+
+
+def rank_parameters(
+    model: ModelSpec,
+    quantization: Quantization,
+    layout: Layout,
+    card: Card,
+    parts: frozenset[str],
+) -> Iterator[Parameter]:
+    """Yield the parameters of one rank, layers merged as vLLM merges them, in the model's order."""
+    book = SchemeBook(quantization)
+    open_key: tuple[int, str] | None = None
+    held: Parameter | None = None
+    for group in model.tensors:
+        if group.part not in parts:
+            continue
+        parameter = _parameter(group, book.name(group), layout, card, model.hidden_act)
+        if group.in_features == 1:
+            yield parameter
+            continue
+        key = (group.layer, merged_name(group.name))
+        if held is not None and key == open_key:
+            held = _joined(held, parameter)
+            continue
+        if held is not None:
+            yield held
+        held, open_key = parameter, key
+    if held is not None:
+        yield held
+
+
+def _joined(first: Parameter, second: Parameter) -> Parameter:
+    return Parameter(
+        first.layer,
+        first.module,
+        first.weight_bytes + second.weight_bytes,
+        first.extra_bytes + second.extra_bytes,
+        first.absorbed_bytes + second.absorbed_bytes,
+    )
+
+
+def _parameter(
+    group: TensorGroup, name: str, layout: Layout, card: Card, hidden_act: str
+) -> Parameter:
+    share = shard(group, layout)
+    scheme = _loaded_scheme(group, name, card.dtype)
+    if group.module == "expert":
+        padding = expert_padding(name, card.compute_capability, hidden_act)
+        share = pad_expert(share, group.sharding, padding)
+        if name in FP8_BLOCK_SCHEMES:
+            scheme = refined_scheme(scheme, share, group.sharding)
+    out, into, count = share.out_features, share.in_features, share.count
+    absorbed = group.name.endswith(_ABSORBED) and name != UNQUANTIZED
+    return Parameter(
+        group.layer,
+        group.module,
+        count * scheme.weight_bytes(out, into),
+        count * scheme.loaded_extra_bytes(out, into),
+        out * into * _ABSORBED_ELEMENT_BYTES if absorbed else 0,
+    )
+
+
+def _loaded_scheme(group: TensorGroup, name: str, dtype: str) -> StorageScheme:
+    if group.loaded_dtype:
+        return unquantized(group.loaded_dtype)
+    return stored_scheme(group, name, dtype)
