@@ -144,6 +144,10 @@ translations: $(VENV)/dev.stamp ## Carry new texts of the templates into message
 readme: $(VENV)/dev.stamp ## Write the settings table of README.md from app/settings.py
 	@$(BIN)/python -m app.tools.readme
 
+.PHONY: desk-password
+desk-password: $(VENV)/run.stamp ## Ask for a password and print its hash, for SIZING_DESK_PASSWORD_HASH
+	@$(BIN)/python -m app.tools.desk_password
+
 .PHONY: lock
 lock: $(VENV)/dev.stamp ## Resolve both locks anew (UPGRADE=--upgrade for newer versions)
 	@$(COMPILE) $(UPGRADE) -o requirements.lock

@@ -14,8 +14,21 @@ from app.telemetry.metrics import Metrics
 from app.web import errors
 from app.web.assets import MOUNT, Assets
 from app.web.observe import Observe
+from app.web.quote_links import make_office
 from app.web.render import Renderer
-from app.web.routes import api, embed, entrance, health, pages, quote, result, wizard
+from app.web.routes import (
+    api,
+    desk,
+    desk_login,
+    embed,
+    entrance,
+    health,
+    kept_quote,
+    pages,
+    quote,
+    result,
+    wizard,
+)
 from app.web.security import CrossSiteGuard, SecurityHeaders, SizeLimits
 from app.web.view_models.result_view import ResultViews
 
@@ -27,6 +40,9 @@ ROUTERS: Final = (
     wizard.router,
     result.router,
     quote.router,
+    kept_quote.router,
+    desk_login.router,
+    desk.router,
     embed.router,
     api.router,
 )
@@ -48,6 +64,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
         openapi_url="/api/openapi.json",
         telemetry={"tracing": False},
+        lifespan=lambda app: app.state.office.open(),
         # the first sees the request first and the answer last
         middleware=[
             Middleware(SecurityHeaders, frame_ancestors=settings.frame_ancestors),
@@ -64,7 +81,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     catalogue = load_catalogue(ROOT / "data")
     app.state.catalogue = catalogue
     app.state.result_views = ResultViews(catalogue)
-    app.state.renderer = Renderer(
+    renderer = Renderer(
         templates=ROOT / "templates",
         translations=ROOT / "app" / "i18n",
         assets=assets,
@@ -72,6 +89,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         data_version=catalogue.data_version,
         reload=not settings.production,
     )
+    app.state.renderer = renderer
+    app.state.office = make_office(settings, catalogue.vendor, metrics, renderer)
     errors.install(app)
     for router in ROUTERS:
         app.include_router(router)

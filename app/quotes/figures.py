@@ -11,8 +11,9 @@ from typing import Any
 class Figures:
     """What was asked for and promised.
 
-    `expected` is (low, likely, high) of the log's concurrency per engine, equal where the memory
-    was given; None where vLLM refuses or nothing is estimated, with the code in `reason`.
+    `concurrency` is the cautious figure behind `requests`, unrounded, over all copies. `expected`
+    is (low, likely, high) of the log's concurrency per engine, equal where the memory was given;
+    None where vLLM refuses (`reason`) or nothing is estimated.
     """
 
     model: str
@@ -20,44 +21,42 @@ class Figures:
     precision: str | None
     gpu: str | None
     cards: int
-    replicas: int
-    tensor_parallel_size: int
-    pipeline_parallel_size: int
-    data_parallel_size: int
+    layout: Mapping[str, Any]
     kv_cache_dtype: str | None
     max_model_len: int | None
     vllm_version: str
     requests: int
+    concurrency: float | None
     planned_requests: int | None
     expected: tuple[float, float, float] | None
     log_lines: tuple[str, ...]
-    reason: str | None
-    vllm_error: str
+    reason: Mapping[str, Any] | None
 
 
 def figures_of(result: Mapping[str, Any]) -> Figures:
     """Read the figures of a result as the API writes it (`app.web.api_schema.SizingAnswer`)."""
-    model, layout = result["model"], result["layout"]
-    planning, reason = result["planning"], result["reason"] or {}
+    model, layout, planning = result["model"], result["layout"], result["planning"]
+    expected = _expected(result)
+    engines = layout["replicas"] * layout["data_parallel_size"]
+    cautious = [expected[0] * engines] if expected else []
+    if planning:
+        cautious.append(planning["max_concurrency"])
     return Figures(
         model=model["name"],
         checkpoint=model["checkpoint"],
         precision=model["precision"],
         gpu=result["gpu"]["name"] if result["gpu"] else None,
         cards=layout["cards"],
-        replicas=layout["replicas"],
-        tensor_parallel_size=layout["tensor_parallel_size"],
-        pipeline_parallel_size=layout["pipeline_parallel_size"],
-        data_parallel_size=layout["data_parallel_size"],
+        layout=layout,
         kv_cache_dtype=result["engine_args"].get("kv_cache_dtype"),
         max_model_len=result["max_model_len"],
         vllm_version=result["vllm_version"],
         requests=result["verdict"]["requests"],
+        concurrency=min(cautious, default=None),
         planned_requests=planning["requests"] if planning else None,
-        expected=_expected(result),
+        expected=expected,
         log_lines=tuple(result["log_lines"]),
-        reason=reason.get("code"),
-        vllm_error=reason.get("vllm_error", ""),
+        reason=result["reason"],
     )
 
 

@@ -7,7 +7,7 @@ without them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -24,7 +24,7 @@ from app.telemetry.metrics import Metrics
 if TYPE_CHECKING:
     from app.quotes.delivery.channel import Sender
     from app.quotes.delivery.courier import Courier
-    from app.quotes.delivery.mail import Links, Render
+    from app.quotes.delivery.mail import Render
     from app.quotes.outbox import Outbox
     from app.quotes.repository import Repository, Saved
     from app.storage.engine import Storage
@@ -37,8 +37,9 @@ class Office:
     """The quotes of one instance."""
 
     def __init__(
-        self, settings: Settings, vendor: Vendor, metrics: Metrics, *, render: Render, links: Links
-    ) -> None:
+        self, settings: Settings, vendor: Vendor, metrics: Metrics, *, render: Render,
+        customer_link: Callable[[Quote], str], desk_link: Callable[[Quote], str | None],
+    ) -> None:  # fmt: skip
         """Remember what the parts are made of; nothing is opened yet.
 
         Args:
@@ -46,7 +47,8 @@ class Office:
             vendor: whose servers are asked for.
             metrics: counters.
             render: makes texts of templates.
-            links: addresses for mails.
+            customer_link: where the sender finds a request.
+            desk_link: where the desk finds it; None where there is no desk.
         """
         self.settings = settings
         self.vendor = vendor
@@ -54,7 +56,8 @@ class Office:
         self.limiter = Limiter(settings.quote_rate)
         self.desk_limiter = Limiter(DESK_RATE)
         self._render = render
-        self._links = links
+        self._customer_link = customer_link
+        self._desk_link = desk_link
         self._courier: Courier | None = None
 
     @cached_property
@@ -120,12 +123,13 @@ class Office:
             retention_days=settings.quote_retention_days,
             base_url=settings.base_url,
         )
+        links = mail.Links(self._customer_link, self._desk_link)
         found: dict[str, Sender] = {}
         if self.mails_are_sent:
             transport = smtp.SmtpTransport(settings) if settings.smtp_host else smtp.print_mail
             for template in ("desk", "customer"):
                 found[f"{template}_mail"] = mail.Mails(
-                    template, head, self._render, self._links, transport=transport
+                    template, head, self._render, links, transport=transport
                 )
         if settings.webhook_url and settings.webhook_secret:
             secret = settings.webhook_secret.get_secret_value()

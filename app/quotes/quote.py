@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
 from app.quotes.request import Contact
@@ -74,3 +74,8 @@ def as_json(quote: Quote) -> dict[str, Any]:
         "data_version": quote.sizing.data_version,
         "result": dict(quote.sizing.result),
     }
+
+
+def deleted_on(quote: Quote, retention_days: int) -> datetime:
+    """Return when a quote is forgotten."""
+    return quote.created_at + timedelta(days=retention_days)

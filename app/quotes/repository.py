@@ -16,8 +16,9 @@ from app.quotes import outbox
 from app.quotes.quote import Note, Quote, Sizing, Status
 from app.quotes.reference import new_reference, read_reference
 from app.quotes.request import Contact
-from app.storage.engine import Storage, StorageUnavailableError
+from app.storage.engine import Storage
 from app.storage.tables import notes, quotes
+from app.storage.unavailable import StorageUnavailableError
 
 PAGE_ROWS: Final = 50
 MAX_REFERENCE_DRAWS: Final = 20
@@ -42,6 +43,11 @@ class Listing:
 
     quotes: tuple[Quote, ...]
     total: int
+
+    @property
+    def pages(self) -> int:
+        """How many pages there are, at least one."""
+        return max(1, -(-self.total // PAGE_ROWS))
 
 
 class Repository:

@@ -15,6 +15,8 @@ from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
 
+from app.storage.unavailable import StorageUnavailableError
+
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
 # any number that nothing else in the same PostgreSQL database locks
 MIGRATION_LOCK: Final = 0x73697A65
@@ -30,10 +32,6 @@ SQLITE_PRAGMAS: Final = (
 SWEEP_TABLES: Final = ("quotes", "notes", "outbox")
 # execution option: the statement that begins a transaction in SQLite, "" for none
 BEGIN: Final = "begin"
-
-
-class StorageUnavailableError(Exception):
-    """The database does not answer; nothing was stored."""
 
 
 class Storage:

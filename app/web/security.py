@@ -46,6 +46,11 @@ BODY_BYTES_BY_PATH: Final[Mapping[str, int]] = {
     "/api/v1/start-log": 5 * MIB,
     "/api/v1/metrics": MIB,
     "/api/v1/sizing": MIB,
+    # a quote form may carry a start log, which takes up to three times its size in a form
+    "/de/angebot": 2 * MIB,
+    "/en/quote": 2 * MIB,
+    "/embed/de/angebot": 2 * MIB,
+    "/embed/en/quote": 2 * MIB,
 }
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -14,7 +13,7 @@ from urllib.parse import urlsplit
 
 from app.quotes.figures import figures_of
 from app.quotes.outbox import Delivery
-from app.quotes.quote import Language, Quote
+from app.quotes.quote import Language, Quote, deleted_on
 from app.quotes.token import now
 
 LOG_NAME: Final = "vllm-start.log"
@@ -23,7 +22,7 @@ LOG_NAME: Final = "vllm-start.log"
 class Render(Protocol):
     """How a template becomes text in a language."""
 
-    def __call__(self, language: Language, template: str, /, **context: object) -> str:
+    def __call__(self, language: Language, template: str, **context: object) -> str:
         """Return the text."""
 
 
@@ -116,8 +115,3 @@ class Mails:
             desk_link=self._links.desk(quote),
             deleted_on=deleted_on(quote, head.retention_days),
         )
-
-
-def deleted_on(quote: Quote, retention_days: int) -> datetime:
-    """Return when a quote is forgotten."""
-    return quote.created_at + timedelta(days=retention_days)
