@@ -112,6 +112,8 @@ async def docs(request: Request) -> Response:
     return renderer.page(
         request,
         "api/docs.html",
+        description=request.app.openapi_url,
+        lists={name: f"{router.prefix}/v1/{name}" for name in ("models", "gpus", "releases")},
         parameters=parameters(),
         base_url=settings.base_url,
         query=urlencode(query, safe="/"),
