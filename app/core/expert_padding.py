@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from app.core.releases import Release
 from app.core.shards import Shard
-from app.core.storage_schemes import StorageScheme
+from app.core.storage_schemes import UNQUANTIZED, StorageScheme
 from app.core.units import ceil_div
 
-MXFP4_SCHEMES = frozenset({"mxfp4"})
+MXFP4 = "mxfp4"
+HOPPER, SM100 = 9, 10
 FP8_BLOCK_SCHEMES = frozenset({"fp8_block", "fp8_block_f32"})
 SMALLEST_REFINED_BLOCK = 32
 
@@ -23,21 +25,23 @@ class ExpertPadding:
 
 
 def expert_padding(
-    scheme: str, compute_capability: tuple[int, int] | None, hidden_act: str
+    scheme: str, compute_capability: tuple[int, int] | None, hidden_act: str, release: Release
 ) -> ExpertPadding:
     """Pick the multiples for a storage scheme on a card, FlashInfer present.
 
+    MXFP4: Hopper runs Triton's kernel, the SM100 family TRT-LLM's, all others Marlin.
     Source: vllm/model_executor/layers/fused_moe/oracle/mxfp4.py
     `mxfp4_round_up_hidden_size_and_intermediate_size`, oracle/unquantized.py
     `unquantized_round_up_hidden_size_and_intermediate_size` (0.32.0).
     """
     generation = (compute_capability or (0, 0))[0]
-    if scheme in MXFP4_SCHEMES:
-        if generation == 9:  # noqa: PLR2004 - Hopper runs Triton's kernel, all others Marlin or TRT-LLM
+    if scheme == MXFP4:
+        if generation == HOPPER:
             return ExpertPadding(1, 64)
-        return ExpertPadding(256, 128)
-    if scheme == "none" and generation == 10 and hidden_act != "swigluoai":  # noqa: PLR2004
-        return ExpertPadding(1, 128)
+        multiple = release.sm100_mxfp4_expert_multiple if generation == SM100 else 128
+        return ExpertPadding(256, multiple)
+    if scheme == UNQUANTIZED and generation == SM100 and hidden_act != "swigluoai":
+        return ExpertPadding(1, release.sm100_bf16_expert_multiple)
     return ExpertPadding()
 
 

@@ -15,6 +15,7 @@ from app.core.expert_padding import (
 from app.core.layout import Layout
 from app.core.merged_layers import merged_name
 from app.core.model_spec import ModelSpec, TensorGroup
+from app.core.releases import Release
 from app.core.shards import shard
 from app.core.storage_schemes import STORAGE_SCHEMES, UNQUANTIZED, StorageScheme, unquantized
 
@@ -27,9 +28,10 @@ _ABSORBED_ELEMENT_BYTES = 2
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What of a card decides how experts are padded, and the dtype the model runs in."""
+    """What decides how tensors are held: the card, vLLM's release, the dtype the model runs in."""
 
     compute_capability: tuple[int, int] | None
+    release: Release
     dtype: str
 
 
@@ -126,7 +128,7 @@ def _parameter(
     share = shard(group, layout)
     scheme = _loaded_scheme(group, name, card.dtype)
     if group.module == "expert":
-        padding = expert_padding(name, card.compute_capability, hidden_act)
+        padding = expert_padding(name, card.compute_capability, hidden_act, card.release)
         share = pad_expert(share, group.sharding, padding)
         if name in FP8_BLOCK_SCHEMES:
             scheme = refined_scheme(scheme, share, group.sharding)

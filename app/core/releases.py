@@ -65,6 +65,9 @@ class Release:
                                    (from 0.21.0 not those above 20 MiB)
     fp8_expert_blocks_refined      scales of FP8 experts get finer blocks where a rank's share holds
                                    no whole block (before 0.29.0 the start is refused)
+    sm100_mxfp4_expert_multiple    a rank's share of an MXFP4 expert is padded to a multiple of this
+                                   on the SM100 family (FlashInfer's TRT-LLM kernel)
+    sm100_bf16_expert_multiple     the same for experts in 16 bit, 1 for none
     quantization_min_capability    smallest compute capability (80 for 8.0) of each method a
                                    checkpoint may be stored in
     errors                         vLLM's own texts with named fields, by text key
@@ -108,6 +111,8 @@ class Release:
     memory_estimate: bool
     weight_blocks_split: bool
     fp8_expert_blocks_refined: bool
+    sm100_mxfp4_expert_multiple: int
+    sm100_bf16_expert_multiple: int
     quantization_min_capability: tuple[tuple[str, int], ...]
     errors: tuple[tuple[str, str], ...]
     changes: tuple[str, ...] = ()

@@ -32,9 +32,8 @@ def weights_bytes_per_rank(request: SizingRequest, resolved: ResolvedEngineArgs)
         request.model,
         request.checkpoint.quantization,
         request.layout,
-        Card(request.gpu.compute_capability, resolved.dtype),
+        Card(request.gpu.compute_capability, request.release, resolved.dtype),
         loaded_parts(request, resolved),
-        request.release.weight_blocks_split,
     )
     if resolved.enable_lora:
         buffers = lora_bytes_per_stage(
@@ -60,7 +59,7 @@ def parameter_bytes_per_rank(
         request.model,
         request.checkpoint.quantization,
         request.layout,
-        Card(request.gpu.compute_capability, resolved.dtype),
+        Card(request.gpu.compute_capability, request.release, resolved.dtype),
         loaded_parts(request, resolved),
     )
 
@@ -93,9 +92,9 @@ def _loaded_bytes(
     layout: Layout,
     card: Card,
     parts: frozenset[str],
-    split: bool,  # noqa: FBT001 - lru_cache keys on positions
 ) -> tuple[int, ...]:
     sums = _StageSums(model, layout)
+    split = card.release.weight_blocks_split
     for parameter in rank_parameters(model, quantization, layout, card, parts):
         sums.add(parameter, sum(allocated_bytes(size, split=split) for size in parameter.tensors))
     return tuple(sums.totals)
