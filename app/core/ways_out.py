@@ -11,6 +11,8 @@ from app.core.reasons import Number
 from app.core.request import SizingRequest
 from app.core.result import SizingResult
 from app.core.sizing import size
+from app.core.units import GIB
+from app.core.weights import checkpoint_bytes
 
 Change = tuple[tuple[str, Number | bool], ...]
 Candidate = tuple[Change, SizingRequest]
@@ -19,6 +21,7 @@ LENGTHS = tuple(sorted((step << shift for shift in range(10, 21) for step in (1,
 UTILIZATIONS = (0.92, 0.95)
 LOWER_UTILIZATIONS = (0.95, 0.92, 0.9, 0.85, 0.8)
 SMALLER_BATCHES = ((256, 2048), (64, 2048))
+SURELY_LOADED = 0.8
 KV_CACHE_DTYPES = ("auto", "bfloat16", "fp8", "nvfp4")
 
 
@@ -60,8 +63,27 @@ def ways_out(result: SizingResult, alternatives: Alternatives) -> tuple[WayOut, 
     return tuple(way for kind in kinds if (way := _first_that_fits(kind)) is not None)
 
 
+def could_hold(request: SizingRequest) -> bool:
+    """Tell whether the files come near to lying on the cards: what cannot need not be sized.
+
+    Generous, since optional parts of the files may stay unloaded and weights may be offloaded.
+    """
+    given = request.measured
+    if given.available_kv_cache_memory_bytes is not None or given.weights_bytes is not None:
+        return True
+    gpu, layout = request.gpu, request.layout
+    seen = request.gpu_total_memory_bytes or gpu.total_memory_bytes or gpu.driver_memory_bytes
+    if seen is None:
+        return True
+    per_card = seen + int(request.engine_args.cpu_offload_gb * GIB)
+    surely_loaded = checkpoint_bytes(request.model, request.checkpoint) * SURELY_LOADED
+    return surely_loaded <= layout.cards_per_engine * layout.data_parallel_size * per_card
+
+
 def _first_that_fits(candidates: Iterable[Candidate]) -> WayOut | None:
     for change, request in candidates:
+        if not could_hold(request):
+            continue
         result = size(request)
         if result.ok and result.verdict_requests >= 1:
             return WayOut(change, result)

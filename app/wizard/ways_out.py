@@ -10,7 +10,7 @@ from app.catalog.catalogue import Catalogue
 from app.core.reasons import Number
 from app.core.result import SizingResult
 from app.core.sizing import size
-from app.core.ways_out import Alternatives, ways_out
+from app.core.ways_out import Alternatives, could_hold, ways_out
 from app.wizard.alternatives import alternatives_for
 from app.wizard.answers import Answers
 from app.wizard.sizing_request import UNSURE_MAX_MODEL_LEN, Prepared, to_request
@@ -65,7 +65,7 @@ def _with_card(answers: Answers, changes: Changes) -> Changes:
 def _tried(answers: Answers, changes: Changes, catalogue: Catalogue) -> Way | None:
     changed = answers.with_changes(**changes)
     request = to_request(changed, catalogue).request
-    if request is None:
+    if request is None or not could_hold(request):
         return None
     result = size(request)
     if not result.ok or not result.verdict_requests:

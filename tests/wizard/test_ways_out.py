@@ -4,6 +4,7 @@ import pytest
 
 from app.catalog.catalogue import Catalogue
 from app.core.sizing import size
+from app.core.ways_out import could_hold
 from app.wizard.answers import Answers
 from app.wizard.permalink import query_pairs
 from app.wizard.sizing_request import to_request
@@ -64,6 +65,20 @@ def test_several_mistakes_get_one_fresh_start_with_no_needless_change(
     (way,) = ways(wrong, catalogue)
     assert way.changes == {"tensor_parallel_size": 1, "decode_context_parallel_size": 1}
     assert way.answers.enforce_eager
+
+
+def test_what_cannot_lie_on_the_cards_is_not_sized(catalogue: Catalogue) -> None:
+    """131 GiB do not come near to one card of 96 GB, but to two; a given memory asks nothing."""
+    heavy = LLAMA.with_changes(checkpoint="bf16")
+    for changes, expected in (
+        ({}, False),
+        ({"tensor_parallel_size": 2}, True),
+        ({"cpu_offload_gb": 60.0}, True),
+        ({"available_kv_cache_memory_bytes": 10**9}, True),
+    ):
+        request = to_request(heavy.with_changes(**changes), catalogue).request
+        assert request is not None
+        assert could_hold(request) is expected
 
 
 def test_another_card_leaves_the_server(catalogue: Catalogue) -> None:
