@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.catalog.catalogue import Catalogue
 from app.wizard.inputs import BY_NAME
 from tests.strict_client import StrictClient
 
@@ -181,6 +182,61 @@ def test_no_query_fails(client: StrictClient, changes: dict[str, str]) -> None:
     """Any texts for any inputs give an answer or a list of problems."""
     response = client.get(f"/api/v1/sizing?{urlencode({**BASE, **changes}, errors='replace')}")
     assert response.status_code in {200, 422}, response.text
+
+
+FLAGS: dict[str, list[str]] = {
+    "tensor_parallel_size": ["1", "2", "3", "8", "1024"],
+    "pipeline_parallel_size": ["2", "3", "100"],
+    "data_parallel_size": ["8"],
+    "decode_context_parallel_size": ["2", "8"],
+    "enable_expert_parallel": ["true"],
+    "replicas": ["2", "1000"],
+    "max_model_len": ["1", "8192", "131072", "100000000", "auto"],
+    "kv_cache_dtype": ["fp8", "nvfp4", "bfloat16", "fp8_ds_mla", "turboquant_k8v4"],
+    "block_size": ["1", "16", "64", "1048576"],
+    "gpu_memory_utilization": ["0.01", "0.92", "1"],
+    "kv_cache_memory_bytes": ["1", "10g"],
+    "num_gpu_blocks_override": ["1", "1000000000"],
+    "max_num_batched_tokens": ["1", "2048", "100000000"],
+    "max_num_seqs": ["1", "1000000"],
+    "enforce_eager": ["true"],
+    "enable_prefix_caching": ["true", "false"],
+    "disable_hybrid_kv_cache_manager": ["true"],
+    "mamba_cache_mode": ["none", "align", "all"],
+    "mamba_ssm_cache_dtype": ["float32"],
+    "speculative_config": ['{"method": "mtp", "num_speculative_tokens": 3}'],
+    "dtype": ["float16", "float32"],
+    "cpu_offload_gb": ["20", "1000000"],
+    "max_cudagraph_capture_size": ["0", "1000000"],
+    "limit_mm_per_prompt": ['{"image": 0}', '{"image": 1000000}'],
+    "language_model_only": ["true"],
+    "enable_lora": ["true"],
+    "max_loras": ["100000"],
+    "available_kv_cache_memory_bytes": ["1", "100g"],
+    "measured_weights_gib": ["0", "50"],
+    "gpu_total_memory_bytes": ["1", "100g"],
+    "vllm_version": ["0.8.5", "0.10.2", "0.19.1", "0.28.0", "0.33.0"],
+    "mean_request_tokens": ["1", "100000000"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)  # the deep profile sizes 2,000 times, most of them for the first time
+@settings(suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_no_model_card_and_flags_fail(client: StrictClient, data: st.DataObject) -> None:
+    """Any model of the catalogue on any card with any flags is answered, and has a way out."""
+    catalogue: Catalogue = client.app.state.catalogue  # type: ignore[attr-defined]
+    flags = data.draw(st.sets(st.sampled_from(sorted(FLAGS)), max_size=6))
+    query = {
+        "model": data.draw(st.sampled_from(sorted(catalogue.models))),
+        "gpu": data.draw(st.sampled_from(sorted(catalogue.gpus))),
+        **{name: data.draw(st.sampled_from(FLAGS[name])) for name in sorted(flags)},
+    }
+    response = client.get(f"/api/v1/sizing?{urlencode(query)}")
+    assert response.status_code in {200, 422}, response.text
+    reason = response.json().get("reason")
+    assert not reason or reason["ways_out"] or reason["code"] == "architecture_unknown"
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
