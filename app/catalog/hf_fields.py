@@ -61,7 +61,7 @@ class Fields:
     def integer(
         self, key: str, default: int | None = None, *, low: int = 0, high: int = MAX_INTEGER
     ) -> int:
-        """Integer within bounds; an integral float counts. Missing without a default is an error."""
+        """Integer within bounds, an integral float too. Missing without a default is an error."""
         value = self.values.get(key)
         if value is None:
             if default is None:
@@ -89,7 +89,11 @@ class Fields:
         value = self.values.get(key)
         if value is None:
             return default
-        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not low <= value <= high
+        ):
             raise self.invalid(key, value, low, high)
         return float(value)
 
@@ -157,5 +161,6 @@ class Fields:
             ("value", shown(value)),
         )
         return ConfigError(
-            "config_value_invalid", facts + tuple(zip(("smallest", "largest"), bounds, strict=False))
+            "config_value_invalid",
+            facts + tuple(zip(("smallest", "largest"), bounds, strict=False)),
         )

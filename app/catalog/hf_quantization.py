@@ -11,15 +11,14 @@ from app.catalog.hf_fields import Fields
 from app.catalog.hf_tensors import family_of, tensor_groups
 from app.catalog.hf_tensors.shape import text_fields
 from app.catalog.module_names import module_names
-from app.catalog.quantization_formats import Selection, read_selection
+from app.catalog.quantization_formats import read_selection
+from app.catalog.quantization_selection import Selection
 from app.core.checkpoint import Quantization
 from app.core.model_spec import TensorGroup
 from app.core.storage_schemes import UNQUANTIZED
 
 # Classes that a scheme for all linear layers leaves alone; they have to be named.
-_UNLESS_NAMED = frozenset(
-    {"lm_head", "vision", "audio", "mtp", "ssm_ba", "router", "latent"}
-)
+_UNLESS_NAMED = frozenset({"lm_head", "vision", "audio", "mtp", "ssm_ba", "router", "latent"})
 # Families whose FP8 block scales are FP32 in the files (others: BF16).
 _FP32_BLOCK_SCALES = frozenset({"deepseek_v3", "deepseek_v32", "kimi_k2"})
 

@@ -7,13 +7,14 @@ backtracking, whatever the pattern. What the automaton does not know is refused 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from string import ascii_letters, digits
 
 from app.catalog.hf_fields import ConfigError, shown
 
 LARGEST_PATTERN = 300
 DEEPEST_GROUP = 20
 _SPECIAL = frozenset("\\^$.|?*+()[]{}")
-_CLASSES = {"d": "0123456789", "w": "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"}
+_CLASSES = {"d": digits, "w": ascii_letters + digits + "_"}
 
 
 @dataclass(slots=True)
@@ -27,9 +28,9 @@ class _State:
 
 
 class NamePattern:
-    """A regular expression as `re.match` would apply it: anchored at the start only.
+    r"""A regular expression as `re.match` would apply it: anchored at the start only.
 
-    Knows literals, `.`, `\\.`, `\\d`, `\\w`, `[…]`, `(…|…)`, `(?:…)`, `*`, `+`, `?`, `^`, `$`.
+    Knows literals, `.`, `\.`, `\d`, `\w`, `[…]`, `(…|…)`, `(?:…)`, `*`, `+`, `?`, `^`, `$`.
     Raises ConfigError for anything else.
     """
 
@@ -65,12 +66,13 @@ class NamePattern:
         reached = {
             self._states[number].target
             for number in current
-            if self._states[number].target >= 0
-            and _takes(self._states[number].accepts, character)
+            if self._states[number].target >= 0 and _takes(self._states[number].accepts, character)
         }
         return self._closure(reached)
 
-    def _closure(self, numbers: set[int] | frozenset[int], *, at_end: bool = False) -> frozenset[int]:
+    def _closure(
+        self, numbers: set[int] | frozenset[int], *, at_end: bool = False
+    ) -> frozenset[int]:
         reached, waiting = set(numbers), list(numbers)
         while waiting:
             state = self._states[waiting.pop()]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-# Last part of a Hugging Face module path -> the layer vLLM holds it in. Source: `packed_modules_mapping`
-# and `stacked_params_mapping` of vllm/model_executor/models/ (0.32.0).
+# Last part of a Hugging Face module path -> the layer vLLM holds it in. Source:
+# `packed_modules_mapping` and `stacked_params_mapping` of vllm/model_executor/models/ (0.32.0).
 MERGED_LAYERS = {
     "q_proj": "qkv_proj",
     "k_proj": "qkv_proj",

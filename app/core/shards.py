@@ -24,7 +24,7 @@ class Shard:
 def shard(group: TensorGroup, layout: Layout) -> Shard:
     """Split a tensor group over the ranks of one engine; sizes that do not divide round up.
 
-    Experts are split over the cards of all data-parallel engines, with or without expert parallelism.
+    Experts are split over the cards of all data-parallel engines, expert parallelism or not.
     Source: vllm/model_executor/layers/linear.py, vocab_parallel_embedding.py,
     fused_moe/config.py `FusedMoEParallelConfig` (0.32.0).
     """

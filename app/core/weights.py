@@ -14,6 +14,7 @@ from app.core.parameters import Card, Parameter, SchemeBook, rank_parameters, st
 from app.core.pipeline_stages import stages_by_layer
 from app.core.request import SizingRequest
 from app.core.units import GIB
+from app.core.weight_rules import check_weights
 
 
 def checkpoint_bytes(model: ModelSpec, checkpoint: Checkpoint) -> int:
@@ -26,14 +27,17 @@ def weights_bytes_per_rank(request: SizingRequest, resolved: ResolvedEngineArgs)
     """Bytes one rank of each pipeline stage holds after loading: what `Model loading took` counts.
 
     As the allocator counts them, LoRA buffers and what MLA keeps beside its parameters included;
-    what `--cpu-offload-gb` takes off the card is out.
+    what `--cpu-offload-gb` takes off the card is out. Raises Refusal where vLLM cannot store or
+    split these weights so.
     """
+    parts = loaded_parts(request, resolved)
+    check_weights(request, parts)
     stages = _loaded_bytes(
         request.model,
         request.checkpoint.quantization,
         request.layout,
         Card(request.gpu.compute_capability, request.release, resolved.dtype),
-        loaded_parts(request, resolved),
+        parts,
     )
     if resolved.enable_lora:
         buffers = lora_bytes_per_stage(
@@ -68,7 +72,7 @@ def loaded_parts(request: SizingRequest, resolved: ResolvedEngineArgs) -> frozen
     """Parts of the model that this start loads (TensorGroup.part)."""
     parts = {"model", "runtime"}
     if resolved.speculative_method == "mtp":
-        parts.add("mtp")
+        parts |= {"mtp"} & request.checkpoint.includes
     if not resolved.language_model_only:
         parts |= {"vision", "audio"} & request.checkpoint.includes
     return frozenset(parts)

@@ -18,7 +18,8 @@ def gemma4_audio(audio: Fields, text_hidden_size: int) -> list[TensorGroup]:
     """
     joint = _audio("embed_audio.")
     if audio.text("model_type") == "gemma4_unified_audio":
-        _linear(joint, "embedding_projection", text_hidden_size, _size(audio, "audio_embed_dim", 640))
+        width = _size(audio, "audio_embed_dim", 640)
+        _linear(joint, "embedding_projection", text_hidden_size, width)
         return joint.groups
     out, hidden = _size(audio, "output_proj_dims", 1536), _size(audio, "hidden_size", 1024)
     _linear(joint, "embedding_projection", text_hidden_size, out)

@@ -121,11 +121,10 @@ class Experts:
 def experts(layer: LayerTensors, name: str, shape: Experts) -> None:
     """Add router, experts and shared expert under `name`."""
     hidden = shape.hidden_size
-    layer.linear(
+    layer.plain(
         f"{name}.{shape.router}",
         "router",
         (shape.count, hidden),
-        quantizable=False,
         bias=shape.router_bias,
         loaded_dtype=shape.router_loaded_dtype,
     )
@@ -138,7 +137,7 @@ def experts(layer: LayerTensors, name: str, shape: Experts) -> None:
             wide = replace(wide, column="shared_column", row="shared_row")
         mlp(layer, f"{name}.{shape.shared}", "shared", wide)
     if shape.shared_gate:
-        layer.linear(f"{name}.shared_expert_gate", "router", (1, hidden), quantizable=False)
+        layer.plain(f"{name}.shared_expert_gate", "router", (1, hidden))
 
 
 def _expert_matrices(layer: LayerTensors, name: str, shape: Experts) -> None:
@@ -167,7 +166,7 @@ def ends(shape: Ends) -> list[TensorGroup]:
     """Add the embedding before the first layer; final norm and, unless tied, the head after."""
     size = (shape.vocab_size, shape.hidden_size)
     first = LayerTensors(FIRST_STAGE if shape.on == "ends" else EVERY_STAGE)
-    first.linear(shape.embed, "embed", size, "vocab", quantizable=False)
+    first.plain(shape.embed, "embed", size, "vocab")
     last = LayerTensors(EVERY_STAGE if shape.on == "everywhere" else LAST_STAGE)
     last.norms(shape.hidden_size, shape.norm)
     if not shape.tied:

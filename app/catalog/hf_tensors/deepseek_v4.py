@@ -1,6 +1,7 @@
 """DeepSeek-V4: compressed attention, hyper-connections, hashed routing in the first layers.
 
-Source: vllm/models/deepseek_v4/ (0.32.0), attention.py, compressor.py, nvidia/model.py, nvidia/mtp.py.
+Source: vllm/models/deepseek_v4/ (0.32.0): attention.py, compressor.py, nvidia/model.py and
+nvidia/mtp.py.
 """
 
 from __future__ import annotations
@@ -127,9 +128,7 @@ def _attention(layer: LayerTensors, sizes: Sizes) -> None:
     layer.norms(sizes.head_dim, "attn.kv_norm")
     layer.linear("attn.wq_b", "attn", (wide, q_rank), "column", units=heads)
     out = sizes.o_groups * sizes.o_lora_rank
-    layer.linear(
-        "attn.wo_a", "attn", (out, wide // sizes.o_groups), "column", units=sizes.o_groups
-    )
+    layer.linear("attn.wo_a", "attn", (out, wide // sizes.o_groups), "column", units=sizes.o_groups)
     layer.linear("attn.wo_b", "attn", (hidden, out), "row", units=sizes.o_groups)
 
 
@@ -140,14 +139,14 @@ def _compressor(
     layer.vector(f"{name}.ape", "norm", ratio * size, dtype="float32")
     layer.norms(head_dim, f"{name}.norm")
     for part in ("wkv", "wgate"):
-        layer.linear(f"{name}.{part}", "attn", (size, hidden_size), quantizable=False)
+        layer.plain(f"{name}.{part}", "attn", (size, hidden_size))
 
 
 def _indexer(layer: LayerTensors, sizes: Sizes, ratio: int) -> None:
     name, width = "attn.indexer", sizes.index_heads * sizes.index_head_dim
     layer.linear(f"{name}.wq_b", "attn", (width, sizes.q_lora_rank))
     weights = (sizes.index_heads, sizes.hidden_size)
-    layer.linear(f"{name}.weights_proj", "attn", weights, quantizable=False)
+    layer.plain(f"{name}.weights_proj", "attn", weights)
     _compressor(layer, f"{name}.compressor", sizes.hidden_size, sizes.index_head_dim, ratio, 2)
 
 

@@ -32,7 +32,7 @@ def nextn_layers(config: Fields, text: Fields, traits: Traits) -> list[TensorGro
     for _ in range(text.integer("num_nextn_predict_layers", 0, high=64)):
         layer = LayerTensors(LAST_STAGE, "mtp", "mtp.")
         hidden = shape.hidden_size
-        layer.linear("eh_proj", "mtp", (hidden, 2 * hidden), quantizable=False)
+        layer.plain("eh_proj", "mtp", (hidden, 2 * hidden))
         layer.norms(hidden, "enorm", "hnorm", "shared_head.norm", *traits.norms)
         _attention(layer, text, shape, traits)
         _feed_forward(layer, read_experts(text, shape, traits), traits, text, shape)
@@ -64,5 +64,5 @@ def _copies(shape: Shape) -> list[TensorGroup]:
     copies = LayerTensors(LAST_STAGE, "mtp_shared", "mtp.")
     size = (shape.vocab_size, shape.hidden_size)
     for name in ("embed_tokens", "shared_head.head"):
-        copies.linear(name, "embed", size, "vocab", quantizable=False)
+        copies.plain(name, "embed", size, "vocab")
     return copies.groups

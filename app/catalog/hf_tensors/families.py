@@ -15,9 +15,7 @@ LLAMA = Traits()
 QWEN2 = Traits(qkv_bias=True, bias_is_fixed=True)
 QWEN3 = Traits(qk_norm="head")
 QWEN3_MOE = replace(QWEN3, ends_on="everywhere")
-QWEN3_NEXT = Traits(
-    qk_norm="head", shared="shared_expert", shared_gate=True, ends_on="everywhere"
-)
+QWEN3_NEXT = Traits(qk_norm="head", shared="shared_expert", shared_gate=True, ends_on="everywhere")
 DEEPSEEK = Traits(correction=GATE_CORRECTION, sequence_parallel=True)
 GEMMA3 = Traits(
     qk_norm="head",
@@ -35,9 +33,7 @@ FAMILIES: dict[str, Traits] = {
     "nemotron-nas": LLAMA,
     "mistral3": LLAMA,
     "llama4": LLAMA,
-    "mixtral": Traits(
-        moe="block_sparse_moe", expert_names=W123, ends_on="everywhere"
-    ),
+    "mixtral": Traits(moe="block_sparse_moe", expert_names=W123, ends_on="everywhere"),
     "phi3": Traits(fused=True),
     "qwen2": QWEN2,
     "qwen2_5_vl": replace(QWEN2, mrope_positions_factor=4),
@@ -58,9 +54,7 @@ FAMILIES: dict[str, Traits] = {
     "deepseek_v3": DEEPSEEK,
     "deepseek_v32": DEEPSEEK,
     "glm_moe_dsa": DEEPSEEK,
-    "glm4_moe_lite": replace(
-        DEEPSEEK, router_loaded_dtype="float32", sequence_parallel=False
-    ),
+    "glm4_moe_lite": replace(DEEPSEEK, router_loaded_dtype="float32", sequence_parallel=False),
     "kimi_k2": replace(DEEPSEEK, rotary_dtype="float32"),
     "kimi_k25": replace(DEEPSEEK, rotary_dtype="float32"),
     "mistral4": replace(DEEPSEEK, correction="", rotary=False),

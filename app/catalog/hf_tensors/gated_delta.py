@@ -53,9 +53,7 @@ def gated_delta_net(layer: LayerTensors, text: Fields, hidden_size: int, *, merg
         module = "ssm" if rows > 2 * value_heads else "ssm_ba"
         layer.linear(f"{name}.{part}", module, (rows, hidden_size), "column", units=units)
     kernel = size("linear_conv_kernel_dim", 4)
-    layer.linear(
-        f"{name}.conv1d", "conv", (2 * key + value, kernel), "column", units=units, quantizable=False
-    )
+    layer.plain(f"{name}.conv1d", "conv", (2 * key + value, kernel), "column", units=units)
     layer.vector(f"{name}.dt_bias", "ssm", value_heads, "column", units=value_heads)
     layer.vector(f"{name}.A_log", "ssm", value_heads, "column", units=value_heads, dtype="float32")
     layer.norms(size("linear_value_head_dim", 128), f"{name}.norm")
@@ -92,15 +90,13 @@ def _feed_forward(layer: LayerTensors, block: Mlp | Experts) -> None:
         mlp(layer, "mlp", "mlp", block)
 
 
-def _draft(
-    text: Fields, shape: Shape, heads: Attention, block: Mlp | Experts
-) -> list[TensorGroup]:
+def _draft(text: Fields, shape: Shape, heads: Attention, block: Mlp | Experts) -> list[TensorGroup]:
     """Multi-token-prediction layers; Qwen3-Next's config does not count its one layer."""
     count = text.integer("mtp_num_hidden_layers", 1, high=MAX_LAYERS)
     hidden = shape.hidden_size
     draft = LayerTensors(LAST_STAGE, "mtp", "mtp.")
     if count:
-        draft.linear("fc", "mtp", (hidden, 2 * hidden), "column", quantizable=False)
+        draft.plain("fc", "mtp", (hidden, 2 * hidden), "column")
         draft.norms(hidden, "pre_fc_norm_hidden", "pre_fc_norm_embedding", "norm")
     for _ in range(count):
         layer = LayerTensors(LAST_STAGE, "mtp", "mtp.layers.")

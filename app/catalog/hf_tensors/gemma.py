@@ -34,9 +34,7 @@ def gemma3(config: Fields, text: Fields, traits: Traits) -> list[TensorGroup]:
     head_dim = decoder_shape(config, text, traits).head_dim
     local, full = Fields({}), rope_block(text, FULL)
     return (
-        groups
-        + rotary_cache(text, head_dim, rope=local)
-        + rotary_cache(text, head_dim, rope=full)
+        groups + rotary_cache(text, head_dim, rope=local) + rotary_cache(text, head_dim, rope=full)
     )
 
 
@@ -134,9 +132,7 @@ def _per_layer_embeddings(text: Fields, shape: Shape) -> list[TensorGroup]:
     rows = text.integer("vocab_size_per_layer_input", shape.vocab_size, high=2**24)
     hidden, total = shape.hidden_size, size * shape.num_hidden_layers
     first = LayerTensors(EVERY_STAGE)
-    first.linear(
-        "model.embed_tokens_per_layer", "embed", (rows, total), "vocab", quantizable=False
-    )
+    first.plain("model.embed_tokens_per_layer", "embed", (rows, total), "vocab")
     path = "model.per_layer_model_projection"
     first.linear(path, "ple", (total, hidden), "column")
     first.norms(size, "model.per_layer_projection_norm")

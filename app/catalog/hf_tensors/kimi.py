@@ -62,13 +62,12 @@ def kimi_delta_attention(layer: LayerTensors, linear: Fields, hidden_size: int) 
     name = "self_attn"
     for part in ("q", "k", "v"):
         layer.linear(f"{name}.{part}_proj", "ssm", (size, hidden_size), "column", units=heads)
-        layer.linear(
+        layer.plain(
             f"{name}.{part}_conv1d",
             "conv",
             (size, kernel),
             "column",
             units=heads,
-            quantizable=False,
             loaded_dtype="float32",
         )
     low_rank = ("f",) if linear.flag("use_full_rank_gate") else ("f", "g")
@@ -104,4 +103,4 @@ def _latent_projections(layer: LayerTensors, shape: Experts) -> None:
 def _residual(layer: LayerTensors, hidden_size: int, *names: str) -> None:
     for name in names:
         layer.norms(hidden_size, f"{name}_norm")
-        layer.linear(f"{name}_proj", "norm", (1, hidden_size), quantizable=False)
+        layer.plain(f"{name}_proj", "norm", (1, hidden_size))

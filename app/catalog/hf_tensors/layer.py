@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.core.model_spec import Sharding, TensorGroup
 
@@ -35,32 +35,30 @@ class LayerTensors:
         units: int = 0,
         bias: bool = False,
         count: int = 1,
-        quantizable: bool = True,
+    ) -> None:
+        """Add `count` linear layers (out_features, in_features) that quantisation may touch."""
+        made = TensorGroup(name, module, self.layer, *shape, count, sharding, units)
+        self._add(replace(made, quantizable=True), bias=bias)
+
+    def plain(
+        self,
+        name: str,
+        module: str,
+        shape: tuple[int, int],
+        sharding: Sharding = "replicated",
+        *,
+        units: int = 0,
+        bias: bool = False,
         loaded_dtype: str | None = None,
     ) -> None:
-        """Add `count` linear layers of `shape` (out_features, in_features), with bias if asked."""
-        out, into = shape
-        if not (out and into and count):
-            return
-        self.groups.append(
-            TensorGroup(
-                self.prefix + name,
-                module,
-                self.layer,
-                out,
-                into,
-                count,
-                sharding,
-                units,
-                quantizable,
-                self.part,
-                None,
-                loaded_dtype,
-            )
-        )
-        if bias:
-            split = sharding if sharding in _BIAS_FOLLOWS else _BIAS_OTHERWISE[sharding]
-            self.vector(f"{name}.bias", module, out, split, units=units, count=count)
+        """Add a matrix that stays in the model's dtype, or that vLLM holds in `loaded_dtype`."""
+        made = TensorGroup(name, module, self.layer, *shape, 1, sharding, units)
+        self._add(replace(made, loaded_dtype=loaded_dtype), bias=bias)
+
+    def unpacked(self, name: str, module: str, shape: tuple[int, int], loaded_dtype: str) -> None:
+        """Add a replicated linear layer that the files may quantise and vLLM never does."""
+        made = TensorGroup(name, module, self.layer, *shape, quantizable=True)
+        self._add(replace(made, loaded_dtype=loaded_dtype), bias=False)
 
     def vector(
         self,
@@ -74,23 +72,26 @@ class LayerTensors:
         dtype: str | None = None,
     ) -> None:
         """Add a vector: a norm, a bias, a per-head parameter."""
-        if size:
-            self.groups.append(
-                TensorGroup(
-                    self.prefix + name,
-                    module,
-                    self.layer,
-                    size,
-                    1,
-                    count,
-                    sharding,
-                    units,
-                    part=self.part,
-                    dtype=dtype,
-                )
-            )
+        made = TensorGroup(name, module, self.layer, size, 1, count, sharding, units)
+        self._add(replace(made, dtype=dtype), bias=False)
 
     def norms(self, size: int, *names: str) -> None:
         """Add norm weights of one size."""
         for name in names:
             self.vector(name, "norm", size)
+
+    def _add(self, group: TensorGroup, *, bias: bool) -> None:
+        if not (group.out_features and group.in_features and group.count):
+            return
+        self.groups.append(replace(group, name=self.prefix + group.name, part=self.part))
+        if bias:
+            sharding = group.sharding
+            split = sharding if sharding in _BIAS_FOLLOWS else _BIAS_OTHERWISE[sharding]
+            self.vector(
+                f"{group.name}.bias",
+                group.module,
+                group.out_features,
+                split,
+                units=group.shard_units,
+                count=group.count,
+            )

@@ -48,10 +48,8 @@ def mamba2(layer: LayerTensors, name: str, shape: Mamba2) -> None:
     layer.linear(path, "ssm", (shape.heads, hidden), "column", units=shape.heads, bias=bias)
     path, kernel = f"{name}.conv1d", shape.conv_kernel
     bias = shape.conv_bias
-    layer.linear(path, "conv", (inner, kernel), "column", bias=bias, quantizable=False)
-    layer.linear(
-        path, "conv", (state, kernel), "kv_heads", units=shape.groups, bias=bias, quantizable=False
-    )
+    layer.plain(path, "conv", (inner, kernel), "column", bias=bias)
+    layer.plain(path, "conv", (state, kernel), "kv_heads", units=shape.groups, bias=bias)
     layer.vector(f"{name}.A_log", "ssm", shape.heads, "column", dtype="float32")
     for vector in ("D", "dt_bias"):
         layer.vector(f"{name}.{vector}", "ssm", shape.heads, "column")
@@ -98,7 +96,9 @@ class _NemotronBlocks:
         self.attention: Attention = replace(read_attention(text, shape, traits), name="mixer")
         names = MOE_NAMES
         bias = text.flag("mlp_bias")
-        self.mlp = Mlp(shape.hidden_size, shape.intermediate_size, False, bias, names)
+        self.mlp = Mlp(
+            shape.hidden_size, shape.intermediate_size, gated=False, bias=bias, names=names
+        )
         self.mamba = read_nemotron_mamba(text, shape)
         moe = read_experts(text, shape, traits)
         self.experts: Experts | None = None
@@ -151,7 +151,7 @@ def _nemotron_draft(text: Fields, shape: Shape, blocks: _NemotronBlocks) -> list
         return []
     hidden = shape.hidden_size
     draft = LayerTensors(LAST_STAGE, "mtp", "mtp.")
-    draft.linear("eh_proj", "mtp", (hidden, 2 * hidden), quantizable=False)
+    draft.plain("eh_proj", "mtp", (hidden, 2 * hidden))
     draft.norms(hidden, "enorm", "hnorm", "final_layernorm")
     for kind in _layer_kinds(text, "mtp_hybrid_override_pattern", "mtp_layers_block_type"):
         layer = LayerTensors(LAST_STAGE, "mtp", "mtp.layers.")

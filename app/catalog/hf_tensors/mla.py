@@ -88,8 +88,8 @@ def indexer(layer: LayerTensors, shape: Indexer, attention: LatentAttention) -> 
     name = f"{attention.name}.indexer"
     layer.linear(f"{name}.wq_b", "attn", (shape.heads * shape.head_dim, attention.q_lora_rank))
     key, weights = (shape.head_dim, attention.hidden_size), (shape.heads, attention.hidden_size)
-    layer.linear(f"{name}.wk", "attn", key, loaded_dtype="bfloat16")
-    layer.linear(f"{name}.weights_proj", "attn", weights, quantizable=False)
+    layer.unpacked(f"{name}.wk", "attn", key, "bfloat16")
+    layer.plain(f"{name}.weights_proj", "attn", weights)
     layer.vector(f"{name}.k_norm", "norm", shape.head_dim)
     layer.vector(f"{name}.k_norm.bias", "norm", shape.head_dim)
 
@@ -100,9 +100,7 @@ def indexer_layers(text: Fields, num_hidden_layers: int) -> frozenset[int]:
         return frozenset()
     kinds = text.texts("indexer_types")
     return frozenset(
-        layer
-        for layer in range(num_hidden_layers)
-        if layer >= len(kinds) or kinds[layer] == "full"
+        layer for layer in range(num_hidden_layers) if layer >= len(kinds) or kinds[layer] == "full"
     )
 
 
@@ -143,5 +141,3 @@ def read_indexer(text: Fields) -> Indexer:
         text.integer("index_n_heads", low=1, high=LARGEST_COUNT),
         text.integer("index_head_dim", low=1, high=LARGEST_COUNT),
     )
-
-

@@ -94,7 +94,7 @@ def _mimo_drafts(text: Fields, heads: Attention, dense: Mlp) -> list[TensorGroup
     for number in range(text.integer("num_nextn_predict_layers", 3, high=64)):
         layer = LayerTensors(LAST_STAGE, "mtp" if number == 0 else "unused", "mtp.layers.")
         hidden = heads.hidden_size
-        layer.linear("eh_proj", "mtp", (hidden, 2 * hidden), quantizable=False)
+        layer.plain("eh_proj", "mtp", (hidden, 2 * hidden))
         layer.norms(hidden, "enorm", "hnorm", "input_layernorm", "pre_mlp_layernorm")
         layer.norms(hidden, "final_layernorm")
         attention(layer, heads)

@@ -66,7 +66,7 @@ def layer_norm(layer: LayerTensors, size: int, *names: str, bias: bool = True) -
 def encoder_block(layer: LayerTensors, shape: Encoder) -> None:
     """Add one block: q, k, v, output, feed-forward matrices, two norms.
 
-    `shape.names`: attention, output, first norm, second norm, and the feed-forward matrices in order.
+    `shape.names`: attention, output, first norm, second norm, then the feed-forward matrices.
     """
     column: Sharding = "column" if shape.split else "replicated"
     row: Sharding = "row" if shape.split else "replicated"
@@ -88,9 +88,8 @@ def qwen_vision(vision: Fields, text_hidden_size: int) -> list[TensorGroup]:
     hidden = vision_size(vision, "hidden_size", 1152)
     patch = _patch(vision, 16, vision.integer("temporal_patch_size", 2, low=1, high=64))
     projection(layer, "patch_embed.proj", (hidden, patch))
-    projection(
-        layer, "pos_embed", (vision_size(vision, "num_position_embeddings", 2304), hidden), bias=False
-    )
+    positions = vision_size(vision, "num_position_embeddings", 2304)
+    projection(layer, "pos_embed", (positions, hidden), bias=False)
     names = ("attn.qkv", "attn.proj", "norm1", "norm2", "mlp.linear_fc1", "mlp.linear_fc2")
     inner = vision_size(vision, "intermediate_size", 4304)
     for _ in range(vision_layers(vision, "depth", 27)):

@@ -15,6 +15,7 @@ from app.catalog.hf_tensors.vision import (
 )
 from app.core.model_spec import EVERY_STAGE, TensorGroup
 
+
 def gemma4_vision(vision: Fields, text_hidden_size: int) -> list[TensorGroup]:
     """Gemma 4's tower, replicated on every rank, with the projection to the language model."""
     if vision.text("model_type") == "gemma4_unified_vision":
@@ -82,9 +83,7 @@ def llama4_vision(vision: Fields, text_hidden_size: int) -> list[TensorGroup]:
     positions = (vision_size(vision, "image_size", 448) // patch) ** 2 + 1
     layer.vector("class_embedding", "vision", hidden)
     projection(layer, "positional_embedding_vlm", (positions, hidden), bias=False)
-    projection(
-        layer, "patch_embedding.linear", (hidden, 3 * patch * patch), "column", bias=False
-    )
+    projection(layer, "patch_embedding.linear", (hidden, 3 * patch * patch), "column", bias=False)
     layer_norm(layer, hidden, "layernorm_pre", "layernorm_post")
     names = ("self_attn.qkv_proj", "self_attn.o_proj", "input_layernorm")
     shape = Encoder(hidden, inner, (*names, "post_attention_layernorm", "mlp.fc1", "mlp.fc2"))
