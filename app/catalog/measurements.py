@@ -57,7 +57,7 @@ class Measurements:
                 picked[row.term, row.key] = row
         bounds = {place: row.bounds for place, row in picked.items()}
         return MemoryCoefficients(
-            runners=tuple((name, _runner(bounds, name)) for name in RUNNERS),
+            runners={name: _runner(bounds, name) for name in RUNNERS},
             cold_compile=bounds["cold_compile", ()],
             moe_workspace_kept=bool(bounds["moe_workspace_kept", ()].likely),
             sparse_workspace_rows=(
@@ -69,10 +69,8 @@ class Measurements:
             context_bytes=bounds["context", ()],
             context_group_bytes=bounds["context_group", ()],
             integrated_bytes=bounds["integrated", ()],
-            weights=tuple((key[0], b) for (term, key), b in bounds.items() if term == "weights"),
-            encoder_bytes=tuple(
-                (key[0], b) for (term, key), b in bounds.items() if term == "encoder"
-            ),
+            weights={key[0]: b for (term, key), b in bounds.items() if term == "weights"},
+            encoder_bytes={key[0]: b for (term, key), b in bounds.items() if term == "encoder"},
             driver_only_bytes=bounds["driver_only", ()],
             unexplained_bytes=bounds["unexplained", ()],
             observed_releases=self.observed_releases,
@@ -95,11 +93,11 @@ def _runner(bounds: Mapping[tuple[str, tuple[str, ...]], Bounds], name: str) -> 
         sampler_state_bytes_per_logit=bounds["sampler_state_bytes_per_logit", (name,)].likely,
         graph_base_bytes=bounds["graph_base", (name,)],
         graph_layer_bytes=bounds["graph_layer", (name,)],
-        graph_bytes=tuple(
-            (key[1], row)
+        graph_bytes={
+            key[1]: row
             for (term, key), row in bounds.items()
             if term == "graph_capture" and key[0] == name
-        ),
+        },
     )
 
 

@@ -27,7 +27,7 @@ class Widths:
     dense_mlp: int
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=1024)
 def widths(model: ModelSpec) -> Widths:
     """Widest intermediate tensors of a model, in elements a token.
 
@@ -92,11 +92,16 @@ def sparse_workspace_bytes(model: ModelSpec, max_model_len: int, rows: tuple[int
     `rows` x max_model_len rows of 576 bf16 values; the second factor holds above 256k tokens.
     Source: vllm/v1/attention/backends/mla/flashmla_sparse.py get_prefill_workspace_size.
     """
-    sparse = any(isinstance(layer.cache, MlaSpec) and layer.cache.sparse for layer in model.layers)
-    if not sparse:
+    if not uses_sparse_mla(model):
         return 0
     factor = rows[max_model_len > LONG_SPARSE_CONTEXT]
     return factor * max_model_len * SPARSE_MLA_ROW_BYTES
+
+
+@lru_cache(maxsize=1024)
+def uses_sparse_mla(model: ModelSpec) -> bool:
+    """Whether any layer attends sparsely over a latent cache (DeepSeek sparse attention)."""
+    return any(isinstance(layer.cache, MlaSpec) and layer.cache.sparse for layer in model.layers)
 
 
 def embedding_bytes(model: ModelSpec, tensor_parallel_size: int) -> int:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 GraphFamily = str
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(NamedTuple):
     """A coefficient's most likely value and the ends that nine of ten starts keep to.
 
     `low` and `high` are of the coefficient itself: a high coefficient leaves little for the cache.
@@ -38,17 +38,21 @@ def exactly(amount: float) -> Bounds:
 
 def largest(terms: Iterable[Bounds]) -> Bounds:
     """Peak of phases that do not overlap: each bound is the largest of theirs."""
-    lows, likelies, highs = zip(*((t.low, t.likely, t.high) for t in terms), strict=True)
-    return Bounds(max(lows), max(likelies), max(highs))
+    low = likely = high = 0.0
+    for term in terms:
+        low, likely, high = max(low, term.low), max(likely, term.likely), max(high, term.high)
+    return Bounds(low, likely, high)
 
 
 def total(terms: Iterable[Bounds]) -> Bounds:
     """Sum of amounts whose ends come together."""
-    lows, likelies, highs = zip(*((t.low, t.likely, t.high) for t in terms), strict=True)
-    return Bounds(sum(lows), sum(likelies), sum(highs))
+    low = likely = high = 0.0
+    for term in terms:
+        low, likely, high = low + term.low, likely + term.likely, high + term.high
+    return Bounds(low, likely, high)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RunnerCoefficients:
     """What one model runner (V1, V2) of one release takes.
 
@@ -63,7 +67,7 @@ class RunnerCoefficients:
     sampler_state_bytes_per_logit: float
     graph_base_bytes: Bounds
     graph_layer_bytes: Bounds
-    graph_bytes: tuple[tuple[GraphFamily, Bounds], ...]
+    graph_bytes: Mapping[GraphFamily, Bounds]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +93,7 @@ class MemoryCoefficients:
     unexplained_bytes        spread of starts that the terms do not explain (likely is 0)
     """
 
-    runners: tuple[tuple[str, RunnerCoefficients], ...]
+    runners: Mapping[str, RunnerCoefficients]
     cold_compile: Bounds
     moe_workspace_kept: bool
     sparse_workspace_rows: tuple[int, int]
@@ -98,22 +102,17 @@ class MemoryCoefficients:
     context_bytes: Bounds
     context_group_bytes: Bounds
     integrated_bytes: Bounds
-    weights: tuple[tuple[str, Bounds], ...]
-    encoder_bytes: tuple[tuple[str, Bounds], ...]
+    weights: Mapping[str, Bounds]
+    encoder_bytes: Mapping[str, Bounds]
     driver_only_bytes: Bounds
     unexplained_bytes: Bounds
     observed_releases: tuple[str, ...]
 
     def weight_share(self, method: str) -> Bounds:
         """Loaded over predicted weights of a quantisation method."""
-        shares = dict(self.weights)
-        return shares.get(method, shares[""])
+        return self.weights.get(method, self.weights[""])
 
     def encoder(self, model_type: str) -> Bounds:
         """Peak of the encoder of a model type: that of the longest matching prefix."""
-        matching = [row for row in self.encoder_bytes if model_type.startswith(row[0])]
-        return max(matching, key=lambda row: len(row[0]))[1]
-
-    def runner(self, name: str) -> RunnerCoefficients:
-        """Coefficients of the V1 or the V2 runner. Raises KeyError for another name."""
-        return dict(self.runners)[name]
+        matching = [prefix for prefix in self.encoder_bytes if model_type.startswith(prefix)]
+        return self.encoder_bytes[max(matching, key=len)]

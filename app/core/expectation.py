@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.core.kv_cache import CacheShape
@@ -36,50 +36,48 @@ def expectation(
     The tightest stage decides at each end.
     """
     deciding = binding_stage(stages, shape)
-    available = deciding.available
-    tokens = concurrency = cold = warm = None
-    if cache is not None:
-        low = _blocks(stages, shape, lambda stage: stage.available.low)
-        high = _blocks(stages, shape, lambda stage: stage.available.high)
-        concurrency = Range(
-            low / cache.blocks_per_request, cache.max_concurrency, high / cache.blocks_per_request
-        )
-        per_block = cache.kv_cache_size_tokens / cache.num_gpu_blocks
-        tokens = Range(int(low * per_block), cache.kv_cache_size_tokens, int(high * per_block))
-        cold_blocks = _blocks(stages, shape, lambda stage: stage.available_after(stage.cold_peak))
-        warm_blocks = _blocks(stages, shape, lambda stage: stage.available_after(stage.warm_peak))
-        if cold_blocks != warm_blocks:
-            cold = cold_blocks / cache.blocks_per_request
-            warm = warm_blocks / cache.blocks_per_request
+    left = deciding.available
+    available, widest = Range(left.low, left.likely, left.high), _widest_term(deciding)
+    if cache is None:
+        return Expectation(available, widest_term=widest)
+    low = _blocks([stage.available.low for stage in stages], shape)
+    high = _blocks([stage.available.high for stage in stages], shape)
+    per_request = cache.blocks_per_request
+    per_block = cache.kv_cache_size_tokens / cache.num_gpu_blocks
+    cold = warm = None
+    if any(stage.cold_peak > stage.warm_peak for stage in stages):
+        cold = _blocks([stage.available_after(stage.cold_peak) for stage in stages], shape)
+        warm = _blocks([stage.available_after(stage.warm_peak) for stage in stages], shape)
     return Expectation(
-        Range(available.low, available.likely, available.high),
-        tokens,
-        concurrency,
-        cold,
-        warm,
-        _widest_term(deciding),
+        available,
+        Range(int(low * per_block), cache.kv_cache_size_tokens, int(high * per_block)),
+        Range(low / per_request, cache.max_concurrency, high / per_request),
+        None if cold is None else cold / per_request,
+        None if warm is None else warm / per_request,
+        widest,
     )
 
 
 def binding_stage(stages: Sequence[StageMemory], shape: CacheShape) -> StageMemory:
     """Find the stage whose card holds the fewest blocks."""
-    costs = shape.bytes_per_block_by_stage
-    pairs = zip(stages, costs, strict=True)
+    if len(stages) == 1:
+        return stages[0]
+    pairs = zip(stages, shape.bytes_per_block_by_stage, strict=True)
     return min(pairs, key=lambda pair: pair[0].available.likely / max(1, pair[1]))[0]
 
 
-def _blocks(
-    stages: Sequence[StageMemory], shape: CacheShape, memory: Callable[[StageMemory], float]
-) -> int:
+def _blocks(available: Sequence[float], shape: CacheShape) -> int:
+    """Blocks that the tightest stage holds; a stage without cache does not count."""
     return min(
-        max(0, int(memory(stage))) // cost
-        for stage, cost in zip(stages, shape.bytes_per_block_by_stage, strict=True)
+        max(0, int(size)) // cost
+        for size, cost in zip(available, shape.bytes_per_block_by_stage, strict=True)
         if cost
     )
 
 
 def _widest_term(stage: StageMemory) -> str:
-    spreads = [(term.high - term.low, code) for code, term in stage.terms()]
-    spreads.append((stage.unexplained.high - stage.unexplained.low, "unexplained"))
-    spreads.append((stage.requested.high - stage.requested.low, "total_memory"))
-    return max(spreads)[1]
+    """Name the term whose spread is largest."""
+    spreads = {code: term.high - term.low for code, term in stage.terms()}
+    spreads["unexplained"] = stage.unexplained.high - stage.unexplained.low
+    spreads["total_memory"] = stage.requested.high - stage.requested.low
+    return max(spreads, key=spreads.__getitem__)

@@ -10,8 +10,10 @@ data/measurements.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from app.core.activations import (
     ACTIVATION_BYTES,
@@ -36,12 +38,12 @@ from app.core.request import SizingRequest
 FULL_CAPTURE_SIZES = 51
 
 
-@dataclass(frozen=True, slots=True)
-class StageMemory:
+class StageMemory(NamedTuple):
     """One pipeline stage's card before the cache is allocated, bytes.
 
-    `available` is what is left for the cache within the budget: its `low` is the cautious end.
-    `cold_peak` and `warm_peak` are the likely peak with an empty and with a filled compile cache.
+    `available` is what is left for the cache within the budget: its `low` is the cautious end; it
+    may be negative. `cold_peak` and `warm_peak` are the likely peak with an empty and with a filled
+    compile cache.
     """
 
     requested: Bounds
@@ -51,6 +53,7 @@ class StageMemory:
     non_torch: Bounds
     cudagraph_estimate: Bounds
     unexplained: Bounds
+    available: Bounds
     cold_peak: float
     warm_peak: float
 
@@ -64,41 +67,38 @@ class StageMemory:
             ("cudagraph_estimate", self.cudagraph_estimate),
         )
 
-    @property
-    def available(self) -> Bounds:
-        """Requested memory minus every term, bytes; may be negative."""
-        taken = [term for _, term in self.terms()]
-        likely = self.requested.likely - sum(term.likely for term in taken)
-        spread = [*taken, self.unexplained]
-        down = math.hypot(
-            self.requested.likely - self.requested.low, *(t.high - t.likely for t in spread)
-        )
-        up = math.hypot(
-            self.requested.high - self.requested.likely, *(t.likely - t.low for t in spread)
-        )
-        return Bounds(likely - down, likely, likely + up)
-
     def available_after(self, peak: float) -> float:
         """Likely memory left for the cache if the profile run peaked at `peak`, bytes."""
         return self.available.likely + self.peak_activation.likely - peak
 
 
-@dataclass(frozen=True, slots=True)
-class _Peak:
+def left_for_cache(requested: Bounds, taken: Iterable[Bounds], unexplained: Bounds) -> Bounds:
+    """Requested memory minus every term; the spreads add up as independent ones do."""
+    likely = requested.likely
+    down = [requested.likely - requested.low, unexplained.high]
+    up = [requested.high - requested.likely, -unexplained.low]
+    for term in taken:
+        likely -= term.likely
+        down.append(term.high - term.likely)
+        up.append(term.likely - term.low)
+    return Bounds(likely - math.hypot(*down), likely, likely + math.hypot(*up))
+
+
+class _Peak(NamedTuple):
     """Peak of the profile run: expected, with an empty and with a filled compile cache, bytes."""
 
     expected: Bounds
     cold: float
     warm: float
 
-    @classmethod
-    def measured(cls, peak_bytes: int) -> _Peak:
-        return cls(exactly(peak_bytes), peak_bytes, peak_bytes)
-
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One engine's start as the memory model sees it: request, resolved arguments, coefficients."""
+    """One engine's start as the memory model sees it: request, resolved arguments, coefficients.
+
+    `requested` is the budget of a card, `weights_bytes_per_stage` the predicted weights of each
+    pipeline stage's rank.
+    """
 
     request: SizingRequest
     resolved: ResolvedEngineArgs
@@ -114,30 +114,34 @@ class Start:
     @property
     def runner(self) -> RunnerCoefficients:
         """Coefficients of the model runner that this start uses."""
-        return self.coefficients.runner(self.resolved.model_runner)
+        return self.coefficients.runners[self.resolved.model_runner]
 
     def stages(self) -> tuple[StageMemory, ...]:
         """Memory of each pipeline stage's card, first stage first."""
         return tuple(self._stage(stage) for stage in range(len(self.weights_bytes_per_stage)))
 
     def _stage(self, stage: int) -> StageMemory:
-        measured = self.request.measured
-        last = stage == len(self.weights_bytes_per_stage) - 1
-        peak = self._peak_activation(first=stage == 0, last=last)
-        if measured.peak_activation_bytes is not None:
-            peak = _Peak.measured(measured.peak_activation_bytes)
+        first, last = stage == 0, stage == len(self.weights_bytes_per_stage) - 1
+        peak = self._peak_activation(first=first, last=last)
+        weights = _measured(self.request.measured.weights_bytes) or self._weights(stage)
+        buffers = self._persistent_buffers(last=last)
+        outside = self._non_torch()
+        graphs = self._cudagraph_estimate()
+        unexplained = self._unexplained()
+        available = left_for_cache(
+            self.requested, (weights, peak.expected, buffers, outside, graphs), unexplained
+        )
         return StageMemory(
-            requested=self.requested,
-            weights=_measured(measured.weights_bytes) or self._weights(stage),
-            peak_activation=peak.expected,
-            persistent_buffers=NOTHING
-            if measured.non_torch_bytes is not None
-            else self._persistent_buffers(last=last),
-            non_torch=_measured(measured.non_torch_bytes) or self._non_torch(),
-            cudagraph_estimate=_measured(measured.cudagraph_bytes) or self._cudagraph_estimate(),
-            unexplained=self._unexplained(),
-            cold_peak=peak.cold,
-            warm_peak=peak.warm,
+            self.requested,
+            weights,
+            peak.expected,
+            buffers,
+            outside,
+            graphs,
+            unexplained,
+            available,
+            peak.cold,
+            peak.warm,
         )
 
     def _weights(self, stage: int) -> Bounds:
@@ -146,6 +150,9 @@ class Start:
         return share.times(self.weights_bytes_per_stage[stage])
 
     def _peak_activation(self, *, first: bool, last: bool) -> _Peak:
+        measured = self.request.measured.peak_activation_bytes
+        if measured is not None:
+            return _Peak(exactly(measured), measured, measured)
         phases = largest(self._phases(first=first, last=last))
         compiling = NOTHING
         if (first or last) and not self.resolved.enforce_eager:
@@ -178,6 +185,8 @@ class Start:
             yield self.coefficients.encoder(model.model_type)
 
     def _persistent_buffers(self, *, last: bool) -> Bounds:
+        if self.request.measured.non_torch_bytes is not None:
+            return NOTHING
         experts = 0
         if self.coefficients.moe_workspace_kept:
             experts = expert_workspace_bytes(
@@ -191,6 +200,9 @@ class Start:
         return exactly(max(experts, sparse) + state * rows)
 
     def _non_torch(self) -> Bounds:
+        measured = self.request.measured.non_torch_bytes
+        if measured is not None:
+            return exactly(measured)
         alone = self.request.layout.cards_per_engine == 1
         coefficients = self.coefficients
         held = coefficients.non_torch_bytes if alone else coefficients.non_torch_group_bytes
@@ -199,6 +211,9 @@ class Start:
         return total((held, coefficients.integrated_bytes))
 
     def _cudagraph_estimate(self) -> Bounds:
+        measured = self.request.measured.cudagraph_bytes
+        if measured is not None:
+            return exactly(measured)
         if not self.request.release.cudagraph_estimate_subtracted:
             return NOTHING
         return self.captured_graphs()
@@ -209,7 +224,7 @@ class Start:
             return NOTHING
         runner, share = self.runner, self.resolved.cudagraph_capture_sizes / FULL_CAPTURE_SIZES
         layers = runner.graph_layer_bytes.times(share * self.model.num_hidden_layers)
-        family = dict(runner.graph_bytes)[graph_family(self.model)].times(share)
+        family = runner.graph_bytes[graph_family(self.model)].times(share)
         return total((runner.graph_base_bytes, layers, family))
 
     def _unexplained(self) -> Bounds:
@@ -231,6 +246,7 @@ def profiles_encoder(model: ModelSpec, resolved: ResolvedEngineArgs) -> bool:
     return limits is None or any(count for _, count in limits)
 
 
+@lru_cache(maxsize=1024)
 def graph_family(model: ModelSpec) -> str:
     """Kind of model by what its graphs cost: `dense`, `moe`, `hybrid`, `mla` or `sparse_mla`."""
     caches = [layer.cache for layer in model.layers]

@@ -26,22 +26,19 @@ def memory_bar(
     cache and outside are 0 and the sum shows by how much it is too much. A given cache ignores the
     budget, so all the rest of the card lies outside.
     """
-    taken = [_term(code, bounds) for code, bounds in stage.terms()]
-    if given_cache_bytes is None:
-        available = stage.available
-        budget = int(stage.requested.likely) - sum(term.likely for term in taken)
-        cache = MemoryTerm(
-            "kv_cache",
-            max(0, int(available.low)),
-            max(0, budget),
-            max(0, int(available.high)),
-            SOURCES["kv_cache"],
-        )
-    else:
-        cache = _term("kv_cache", Bounds(*(given_cache_bytes,) * 3))
-    rest = max(0, int(total.likely) - cache.likely - sum(term.likely for term in taken))
-    return (*taken, cache, _term("outside_utilization", Bounds(rest, rest, rest)))
-
-
-def _term(code: str, bounds: Bounds) -> MemoryTerm:
-    return MemoryTerm(code, int(bounds.low), int(bounds.likely), int(bounds.high), SOURCES[code])
+    taken = tuple(
+        MemoryTerm(code, int(term.low), int(term.likely), int(term.high), SOURCES[code])
+        for code, term in stage.terms()
+    )
+    needed = sum(term.likely for term in taken)
+    low = high = given_cache_bytes
+    likely = given_cache_bytes
+    if low is None or likely is None or high is None:
+        low, high = max(0, int(stage.available.low)), max(0, int(stage.available.high))
+        likely = max(0, int(stage.requested.likely) - needed)
+    rest = max(0, int(total.likely) - likely - needed)
+    return (
+        *taken,
+        MemoryTerm("kv_cache", low, likely, high, SOURCES["kv_cache"]),
+        MemoryTerm("outside_utilization", rest, rest, rest, SOURCES["outside_utilization"]),
+    )

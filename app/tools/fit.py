@@ -19,8 +19,8 @@ from app.catalog.catalogue import load_catalogue
 from app.catalog.measurements import Coefficient, Measurements, load_measurements
 from app.core.coefficients import Bounds, exactly
 from app.core.engine_defaults import resolve_engine_args
+from app.core.sizing import size
 from app.core.units import GIB
-from app.core.weights import weights_bytes_per_rank
 from app.tools.scoring import Score, score
 from app.tools.starts import DATA, MEASUREMENTS, Start, read_starts
 
@@ -109,7 +109,7 @@ def _early_sampler(measurements: Measurements, starts: Sequence[Start]) -> Bound
     found = _spread(
         _collect(starts, lambda s: _sampler_bytes(s) if _release(s) < SORTING_SAMPLER else None)
     )
-    later = measurements.coefficients_for(SORTING_SAMPLER).runner("V1").sampler_bytes_per_logit
+    later = measurements.coefficients_for(SORTING_SAMPLER).runners["V1"].sampler_bytes_per_logit
     if found is None:
         return None
     return Bounds(min(found.low, later.likely), later.likely, later.likely)
@@ -142,7 +142,7 @@ def _graph_layer(measurements: Measurements, starts: Sequence[Start]) -> Bounds 
         sizes = resolve_engine_args(start.request).cudagraph_capture_sizes
         if estimate is None or sizes < 8:  # noqa: PLR2004 - fewer sizes show the base alone
             return None
-        base = measurements.coefficients_for(_release(start)).runner("V1").graph_base_bytes
+        base = measurements.coefficients_for(_release(start)).runners["V1"].graph_base_bytes
         layers = start.request.model.num_hidden_layers
         return (estimate * GIB - base.likely) / (layers * sizes / 51)
 
@@ -159,7 +159,8 @@ def _weights(method: str) -> Fit:
             return None
         if (found if found in OWN_WEIGHTS else "") != method:
             return None
-        return logged * GIB / max(weights_bytes_per_rank(request, resolve_engine_args(request)))
+        predicted = size(request).weights_bytes_per_rank
+        return None if predicted is None else logged * GIB / predicted
 
     return lambda _, starts: _spread(_collect(starts, value))
 

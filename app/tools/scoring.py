@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from app.core.coefficients import MemoryCoefficients
 from app.core.sizing import SizingResult, size
 from app.core.units import GIB
-from app.core.weights import weights_bytes_per_rank
 from app.tools.starts import Start
 
 TIGHT_CACHE_GIB = 12.0
@@ -103,11 +102,11 @@ def score(
 
 def _predicted_weights(result: SizingResult) -> float | None:
     """Weights with the spread of their kind applied, bytes on the fullest rank."""
-    request, resolved, coefficients = result.request, result.resolved, result.request.release.memory
-    if resolved is None or coefficients is None:
+    loaded, coefficients = result.weights_bytes_per_rank, result.request.release.memory
+    if loaded is None or coefficients is None:
         return None
-    method = request.checkpoint.quantization.method or ""
-    return max(weights_bytes_per_rank(request, resolved)) * coefficients.weight_share(method).likely
+    method = result.request.checkpoint.quantization.method or ""
+    return loaded * coefficients.weight_share(method).likely
 
 
 def _gib(size_bytes: float | None) -> float | None:
