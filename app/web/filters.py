@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 from babel.core import Locale
@@ -23,6 +23,7 @@ def _pattern(language: Language, decimals: int) -> tuple[NumberPattern, Locale]:
     return parse_pattern(f"#,##0{places}"), _LOCALES[language]
 
 
+@lru_cache(maxsize=8192)
 def number(language: Language, value: float, decimals: int = 0) -> str:
     """Group by thousands: 643.232 in German, 643,232 in English."""
     pattern, locale = _pattern(language, decimals)

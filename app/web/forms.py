@@ -42,7 +42,7 @@ class Form:
         if name in self.answers.unsure:
             return UNSURE
         value = getattr(self.answers, name)
-        return "" if value is None else text_of(value)
+        return "" if value is None or value == 0.0 else text_of(value)
 
     def problem(self, name: str) -> Problem | None:
         """Return the first problem of a field."""

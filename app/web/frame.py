@@ -47,17 +47,18 @@ def read_accent(text: str) -> str | None:
 def theme_css(theme: str, accent: str | None) -> str:
     """Write the style sheet of a frame. An accent counts where it can be read.
 
-    In each colour scheme the accent replaces ours only if text in it has a contrast of 4.5:1 on our
+    A theme that the host page names is the host's own, so its background shines through. In each
+    colour scheme the accent replaces ours only if text in it has a contrast of 4.5:1 on our
     surfaces, and the text on a button in it has too.
     """
     rules = []
     if theme in {"light", "dark"}:
-        rules.append(f":root {{ color-scheme: {theme}; }}")
+        rules.append(f":root {{ color-scheme: {theme}; background: transparent; }}")
     if accent is not None:
         light, dark = readable(accent, LIGHT), readable(accent, DARK)
         if light or dark:
             rules.append(_accent_rule(accent if light else "", accent if dark else ""))
-    return "\n".join(["@layer tokens {", *rules, "}", ""])
+    return "\n".join(["@layer components {", *rules, "}", ""])
 
 
 def _accent_rule(light: str, dark: str) -> str:

@@ -31,6 +31,7 @@
 
   // After an answer the server's reading counts for every field but the one in use.
   const followAnswer = (form) => {
+    document.title = form.dataset.title;
     for (const control of form.elements) {
       if (control === document.activeElement) continue;
       if (control instanceof HTMLSelectElement) {
@@ -38,20 +39,14 @@
       } else if (control.type === "radio" || control.type === "checkbox") {
         control.checked = control.defaultChecked;
       } else if (control instanceof HTMLInputElement) {
-        control.value = control.defaultValue;
+        control.value = control.closest("[data-value]")?.dataset.value ?? control.defaultValue;
       }
     }
   };
 
-  // Addresses stay short: empty fields are left out. Typing replaces the history entry, a choice adds one.
+  // The server writes the address of the answer. A choice adds a history entry, typing replaces it.
   document.addEventListener("htmx:config:request", ({ detail: { ctx } }) => {
-    const { body } = ctx.request;
-    if (ctx.request.method !== "GET" || !(body instanceof FormData)) return;
-    for (const [name, value] of [...body]) if (value === "") body.delete(name);
-    if (ctx.push && ctx.sourceEvent?.type === "input") {
-      ctx.replace = ctx.push;
-      ctx.push = null;
-    }
+    if (ctx.sourceEvent?.type === "input") ctx.request.headers["Sizing-Typed"] = "true";
   });
 
   document.addEventListener("htmx:after:swap", () => {

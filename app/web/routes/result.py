@@ -9,11 +9,11 @@ from fastapi.responses import RedirectResponse
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.web.case import read_case
+from app.web.case import Case, read_case
 from app.web.errors import KEEP_ADDRESS
 from app.web.forms import PAGE_KEYS
 from app.web.locale import page
-from app.web.render import Renderer
+from app.web.render import Renderer, wants_block
 from app.web.view_models.answered import answered_before
 from app.web.view_models.result_view import ResultViews
 from app.wizard.flow import redirect_from
@@ -63,6 +63,7 @@ async def workbench(request: Request) -> Response:
         carried_pairs=[*case.form.pairs(without=PLAIN_FIELDS | EXPERT_FIELDS), *case.frame()],
         expert_open=any(name in EXPERT_FIELDS for name, _ in case.form.pairs()),
         is_example=is_example,
+        is_block=wants_block(request),
         section="workbench",
     )
     renderer: Renderer = request.app.state.renderer
@@ -72,9 +73,17 @@ async def workbench(request: Request) -> Response:
         "workbench/workbench.html",
         block="bench",
         status=UNPROCESSABLE if wrong else 200,
-        headers=KEEP_ADDRESS if wrong else None,
+        headers=KEEP_ADDRESS if wrong else _address(request, case),
         **context,
     )
+
+
+def _address(request: Request, case: Case) -> dict[str, str]:
+    """Say under which address htmx shows a block: a choice is an entry of its own, typing none."""
+    if not wants_block(request):
+        return {}
+    name = "HX-Replace-Url" if request.headers.get("sizing-typed") else "HX-Push-Url"
+    return {name: case.path("workbench", case.form.pairs())}
 
 
 async def guided_result(request: Request) -> Response:

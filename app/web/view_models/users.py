@@ -19,7 +19,7 @@ class Users:
     of each check that could be made to the numbers it compared.
     """
 
-    max_model_len: int | None
+    max_model_len: int
     is_derived: bool
     requests: int
     peak: int | None
@@ -28,12 +28,16 @@ class Users:
     checks: Mapping[str, Mapping[str, Number]]
 
 
-def users_of(result: SizingResult, load: Load) -> Users:
-    """Work out the three checks for a measured load, as far as it is known."""
+def users_of(result: SizingResult, load: Load) -> Users | None:
+    """Work out the checks for a measured load, as far as it is known.
+
+    None where vLLM refuses before it knows a length.
+    """
     resolved, mean = result.resolved, load.mean_request_tokens
-    length = resolved.max_model_len if resolved else None
+    if resolved is None:
+        return None
     return Users(
-        max_model_len=result.cache.max_model_len if result.cache else length,
+        max_model_len=result.cache.max_model_len if result.cache else resolved.max_model_len,
         is_derived=result.request.engine_args.max_model_len is None,
         requests=result.verdict_requests,
         peak=load.peak_requests,
