@@ -17,6 +17,14 @@ from app.core.releases import BatchTier, Release
 Notice = Literal["", "nearest_below", "approximate", "newest", "extrapolated", "oldest"]
 _NOT_IN_ROWS = {"changes", "sources", "memory", "backends"}
 _KNOWN = {field.name for field in fields(Release)} - _NOT_IN_ROWS
+_SETS = (
+    "kv_cache_dtypes",
+    "v2_architectures",
+    "sparse_mla_packed_dtypes",
+    "fp8_kv_by_default_sm100",
+)
+_TUPLES = ("log_formats", "mamba_blocks", "hybrid_alignment")
+_TABLES = ("forced_block_sizes", "min_batched_tokens", "quantization_min_capability")
 _VERSION = re.compile(
     r"v?(?P<number>[0-9]{1,4}(?:\.[0-9]{1,4}){0,3})(?P<suffix>[.+-]?[a-z][a-z0-9.+-]{0,40}|\+[a-z0-9.]{1,40})?",
     re.IGNORECASE,
@@ -119,11 +127,12 @@ def _release(
         raise ValueError(f"missing field {', '.join(sorted(missing))}")
     values = dict(facts)
     values["batch_tiers"] = tuple(_tier(tier) for tier in facts["batch_tiers"])
-    values["kv_cache_dtypes"] = frozenset(facts["kv_cache_dtypes"])
-    values["log_formats"] = tuple(facts["log_formats"])
-    values["mamba_blocks"] = tuple(facts["mamba_blocks"])
-    values["v2_architectures"] = frozenset(facts["v2_architectures"])
-    values["quantization_min_capability"] = tuple(facts["quantization_min_capability"].items())
+    for key in _SETS:
+        values[key] = frozenset(facts[key])
+    for key in _TUPLES:
+        values[key] = tuple(facts[key])
+    for key in _TABLES:
+        values[key] = tuple(facts[key].items())
     return Release(
         **values,
         errors=tuple(errors.items()),
