@@ -137,10 +137,6 @@ class ParsedAnswers:
     raw: Mapping[str, str] = field(default_factory=dict)
     data_version: str | None = None
 
-    def problem(self, name: str) -> Problem | None:
-        """Return the first problem of a field."""
-        return next((each for each in self.problems if each.field == name), None)
-
 
 def parse_answers(
     params: Iterable[tuple[str, str]],

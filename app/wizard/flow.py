@@ -26,11 +26,6 @@ def open_steps(answers: Answers, problems: Sequence[Problem] = ()) -> tuple[Wiza
     )
 
 
-def is_complete(answers: Answers, problems: Sequence[Problem] = ()) -> bool:
-    """True where a result can be shown."""
-    return not open_steps(answers, problems)
-
-
 def redirect_from(
     step: WizardStep, answers: Answers, problems: Sequence[Problem] = ()
 ) -> WizardStep | None:

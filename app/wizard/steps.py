@@ -55,8 +55,3 @@ STEPS: Final[tuple[WizardStep, ...]] = (
 )
 BY_CODE: Final[Mapping[str, WizardStep]] = {each.code: each for each in STEPS}
 QUESTIONS: Final = tuple(each for each in STEPS if each.is_question)
-
-
-def step_of_field(name: str) -> WizardStep | None:
-    """Return the question that asks for an input; None for inputs of the workbench only."""
-    return next((each for each in STEPS if name in each.fields), None)

@@ -7,8 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.wizard import pasted
-from app.wizard.answers import Answers, parse_answers
+from app.wizard.answers import Answers, ParsedAnswers, Problem, parse_answers
 from app.wizard.inputs import BY_NAME, INPUTS, RENAMED
+
+
+def problem_of(parsed: ParsedAnswers, name: str) -> Problem | None:
+    """Return the first problem of a field."""
+    return next((each for each in parsed.problems if each.field == name), None)
 
 
 def test_every_input_is_an_answer() -> None:
@@ -47,7 +52,7 @@ def test_typed_values_come_out() -> None:
 def test_lengths_out_of_bounds_name_the_bounds(text: str) -> None:
     """A context of 0 or 10^12 is a problem that carries the limits and keeps the text."""
     parsed = parse_answers([("max_model_len", text)])
-    problem = parsed.problem("max_model_len")
+    problem = problem_of(parsed, "max_model_len")
     assert problem is not None
     assert problem.code == "out_of_bounds"
     assert dict(problem.numbers) == {"minimum": 1, "maximum": 100_000_000}
@@ -89,7 +94,7 @@ def test_unsure_is_an_answer_only_where_it_is_offered() -> None:
     parsed = parse_answers([("checkpoint", "unsure"), ("max_num_seqs", "unsure")])
     assert parsed.answers.unsure == {"checkpoint"}
     assert parsed.answers.checkpoint is None
-    assert parsed.problem("max_num_seqs") is not None
+    assert problem_of(parsed, "max_num_seqs") is not None
     assert parsed.answers.with_changes(checkpoint="fp8").unsure == frozenset()
 
 
@@ -124,7 +129,7 @@ def test_a_pasted_config_that_is_too_long_has_no_link() -> None:
 @pytest.mark.parametrize("text", ["!!", "AAAA", "eJw", "x" * 5000])
 def test_a_broken_spec_is_a_problem(text: str) -> None:
     """A damaged spec= is named; nothing is raised."""
-    assert parse_answers([("spec", text)]).problem("spec") is not None
+    assert problem_of(parse_answers([("spec", text)]), "spec") is not None
 
 
 def test_a_spec_never_expands_without_bound() -> None:
@@ -134,7 +139,7 @@ def test_a_spec_never_expands_without_bound() -> None:
 
     bomb = base64.urlsafe_b64encode(zlib.compress(b'{"hf_config":{}}' + b" " * 2_000_000)).decode()
     assert len(bomb) < pasted.MAX_SPEC_LENGTH
-    problem = parse_answers([("spec", bomb)]).problem("spec")
+    problem = problem_of(parse_answers([("spec", bomb)]), "spec")
     assert problem is not None
     assert problem.code == "broken_spec"
 

@@ -4,7 +4,6 @@ import pytest
 
 from app.wizard.answers import Answers, Problem
 from app.wizard.flow import (
-    is_complete,
     next_step,
     open_steps,
     previous_step,
@@ -12,7 +11,7 @@ from app.wizard.flow import (
     redirect_from,
 )
 from app.wizard.inputs import BY_NAME
-from app.wizard.steps import BY_CODE, QUESTIONS, STEPS, step_of_field
+from app.wizard.steps import BY_CODE, QUESTIONS, STEPS
 
 ENOUGH = Answers(model="llama-3.3-70b", gpu="rtx-pro-6000-server")
 
@@ -39,10 +38,6 @@ def test_every_field_of_a_question_is_an_input() -> None:
     asked = [name for each in QUESTIONS for name in each.fields]
     assert len(asked) == len(set(asked))
     assert set(asked) <= BY_NAME.keys()
-    found = step_of_field("max_model_len")
-    assert found is not None
-    assert found.code == "context"
-    assert step_of_field("block_size") is None
 
 
 @pytest.mark.parametrize(
@@ -75,8 +70,7 @@ def test_what_a_change_opens_is_asked_first() -> None:
     problems = [Problem("checkpoint_not_of_model", "checkpoint", "a/b")]
     assert [each.code for each in open_steps(ENOUGH, problems)] == ["precision"]
     assert next_step(BY_CODE["model"], ENOUGH, problems, from_check=True).code == "precision"
-    assert not is_complete(ENOUGH, problems)
-    assert is_complete(ENOUGH)
+    assert open_steps(ENOUGH) == ()
 
 
 def test_progress_counts_questions_only() -> None:
