@@ -141,6 +141,8 @@ class TensorGroup:
                   vision, audio
                               towers; unless `--language-model-only`
                   runtime     allocated by vLLM, in no file (rotary caches)
+                  mrope_positions
+                              the same, up to the release that stopped to allocate it
                   unused      in the files, never loaded
     dtype         in the files: None for the model's own, else one of DTYPE_BYTES.
     loaded_dtype  as vLLM's parameter, unquantised whatever the files say; None: as in the files.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.core.checkpoint import Quantization
 from app.core.expert_padding import (
@@ -24,6 +24,7 @@ from app.core.storage_schemes import STORAGE_SCHEMES, UNQUANTIZED, StorageScheme
 # `process_weights_after_loading` (0.32.0).
 _ABSORBED = ".kv_b_proj"
 _ABSORBED_ELEMENT_BYTES = 2
+FP8_CAPABILITY = (8, 9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +40,26 @@ class Card:
 class Parameter:
     """One tensor on a rank (`layer` as in TensorGroup): elements, and scales in a tensor beside.
 
-    `absorbed_bytes` is what MLA keeps of it once more after loading.
+    `kept_bytes` is what stays of the scales once vLLM has processed the loaded weights,
+    `absorbed_bytes` what MLA then keeps of the elements once more.
     """
 
     layer: int
     module: str
     weight_bytes: int
     extra_bytes: int = 0
+    kept_bytes: int = 0
     absorbed_bytes: int = 0
 
     @property
-    def tensors(self) -> tuple[int, int, int]:
-        """Bytes of each tensor that is allocated for it."""
-        return self.weight_bytes, self.extra_bytes, self.absorbed_bytes
+    def created_bytes(self) -> int:
+        """Bytes when the model is built."""
+        return self.weight_bytes + self.extra_bytes
+
+    @property
+    def kept_tensors(self) -> tuple[int, int, int]:
+        """Bytes of each tensor that is there once the model is loaded."""
+        return self.weight_bytes, self.kept_bytes, self.absorbed_bytes
 
 
 class SchemeBook:
@@ -118,6 +126,7 @@ def _joined(first: Parameter, second: Parameter) -> Parameter:
         first.module,
         first.weight_bytes + second.weight_bytes,
         first.extra_bytes + second.extra_bytes,
+        first.kept_bytes + second.kept_bytes,
         first.absorbed_bytes + second.absorbed_bytes,
     )
 
@@ -139,8 +148,22 @@ def _parameter(
         group.module,
         count * scheme.weight_bytes(out, into),
         count * scheme.loaded_extra_bytes(out, into),
+        count * kept_scheme(scheme, name, card.compute_capability).kept_extra_bytes(out, into),
         out * into * _ABSORBED_ELEMENT_BYTES if absorbed else 0,
     )
+
+
+def kept_scheme(
+    scheme: StorageScheme, name: str, compute_capability: tuple[int, int] | None
+) -> StorageScheme:
+    """Scheme once loaded: below SM 8.9 Marlin widens block scales to one per column of a block.
+
+    Source: vllm/model_executor/layers/quantization/utils/marlin_utils_fp8.py
+    `prepare_fp8_layer_for_marlin` (0.32.0).
+    """
+    if name in FP8_BLOCK_SCHEMES and compute_capability and compute_capability < FP8_CAPABILITY:
+        return replace(scheme, block_rows=1, loaded_scale_bytes=2)
+    return scheme
 
 
 def _loaded_scheme(group: TensorGroup, name: str, dtype: str) -> StorageScheme:

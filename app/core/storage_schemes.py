@@ -28,7 +28,8 @@ class StorageScheme:
     loaded_scale_bytes   bytes of one scale as vLLM's parameter
     zero_point_bits      bits of the zero point beside each scale
     matrix_bytes         scalars of one matrix (global and input scales, packed shape)
-    input_index_bytes    bytes kept for each input column (GPTQ's g_idx)
+    input_index_bytes    bytes in the files for each input column (GPTQ's g_idx)
+    drops_zero_points    vLLM keeps neither zero points nor index once loaded (symmetric GPTQ)
     source               where the layout is described
     """
 
@@ -41,6 +42,7 @@ class StorageScheme:
     zero_point_bits: int = 0
     matrix_bytes: int = 0
     input_index_bytes: int = 0
+    drops_zero_points: bool = False
 
     def stored_bytes(self, out_features: int, in_features: int) -> int:
         """Bytes of one matrix in the checkpoint's files, headers not counted."""
@@ -64,6 +66,13 @@ class StorageScheme:
             + ceil_div(scales * self.zero_point_bits, 8)
             + self._beside(in_features)
         )
+
+    def kept_extra_bytes(self, out_features: int, in_features: int) -> int:
+        """Bytes of the same once vLLM has processed the loaded weights."""
+        if self.drops_zero_points:
+            scales = self._scales(out_features, in_features)
+            return scales * self.loaded_scale_bytes + self.matrix_bytes
+        return self.loaded_extra_bytes(out_features, in_features)
 
     def _scales(self, out_features: int, in_features: int) -> int:
         if not self.scale_bytes:
@@ -93,8 +102,10 @@ _AWQ = StorageScheme(
 )
 _GPTQ = replace(
     _AWQ,
-    source="vllm/model_executor/layers/quantization/auto_gptq.py (0.32.0): as AWQ, and g_idx",
+    source="vllm/model_executor/layers/quantization/auto_gptq.py, kernels/linear/mixed_precision/"
+    "marlin.py (0.32.0): as AWQ, and g_idx",
     input_index_bytes=4,
+    drops_zero_points=True,
 )
 _W4A16 = StorageScheme(
     4,

@@ -73,6 +73,8 @@ def loaded_parts(request: SizingRequest, resolved: ResolvedEngineArgs) -> frozen
     parts = {"model", "runtime"}
     if resolved.speculative_method == "mtp":
         parts |= {"mtp"} & request.checkpoint.includes
+    if request.release.mrope_positions_quadrupled:
+        parts.add("mrope_positions")
     if not resolved.language_model_only:
         parts |= {"vision", "audio"} & request.checkpoint.includes
     return frozenset(parts)
@@ -100,7 +102,7 @@ def _loaded_bytes(
     sums = _StageSums(model, layout)
     split = card.release.weight_blocks_split
     for parameter in rank_parameters(model, quantization, layout, card, parts):
-        sums.add(parameter, sum(allocated_bytes(size, split=split) for size in parameter.tensors))
+        sums.add(parameter, sum(allocated_bytes(size, split=split) for size in parameter.kept_tensors))
     return tuple(sums.totals)
 
 
@@ -114,7 +116,7 @@ def _created_bytes(
 ) -> tuple[int, ...]:
     sums = _StageSums(model, layout)
     for parameter in rank_parameters(model, quantization, layout, card, parts):
-        sums.add(parameter, parameter.weight_bytes + parameter.extra_bytes)
+        sums.add(parameter, parameter.created_bytes)
     return tuple(sums.totals)
 
 

@@ -10,6 +10,8 @@ from app.catalog.hf_fields import Fields
 from app.core.model_spec import EVERY_STAGE, TensorGroup
 
 MAX_POSITIONS = 2**28
+# For the temporal axis of videos (mrope.py).
+MROPE_POSITIONS_FACTOR = 4
 _ROPE_BLOCKS = ("rope_parameters", "rope_scaling")
 _YARN = frozenset({"yarn", "deepseek_yarn", "deepseek_llama_scaling"})
 
@@ -33,21 +35,27 @@ def rotary_cache(
     """Table of one rope for heads of `head_dim`; empty where the config limits no positions.
 
     `whole`: every dimension of the head turns, whatever `partial_rotary_factor` says.
+    `mrope_positions_factor`: how many times the positions M-RoPE has a row for in 0.32.0; where
+    that is one, older releases still had four times (part `mrope_positions`).
     """
     rope = rope_block(text) if rope is None else rope
     rows = _rows(rope, text.integer("max_position_embeddings", 0, high=MAX_POSITIONS))
-    if rope.has("mrope_section"):
-        rows *= mrope_positions_factor
     columns = head_dim if whole else _turned(text, rope, head_dim)
-    return rotary_table(rows, columns, dtype)
+    if not rope.has("mrope_section"):
+        return rotary_table(rows, columns, dtype)
+    tables = rotary_table(rows * mrope_positions_factor, columns, dtype)
+    further = rows * (MROPE_POSITIONS_FACTOR - mrope_positions_factor)
+    return tables + rotary_table(further, columns, dtype, "mrope_positions")
 
 
-def rotary_table(rows: int, columns: int, dtype: str | None = None) -> list[TensorGroup]:
+def rotary_table(
+    rows: int, columns: int, dtype: str | None = None, part: str = "runtime"
+) -> list[TensorGroup]:
     """Table of given size, on every pipeline stage."""
     if not rows or not columns:
         return []
     name = "rotary_emb.cos_sin_cache"
-    return [TensorGroup(name, "buffer", EVERY_STAGE, rows, columns, part="runtime", dtype=dtype)]
+    return [TensorGroup(name, "buffer", EVERY_STAGE, rows, columns, part=part, dtype=dtype)]
 
 
 def _turned(text: Fields, rope: Fields, head_dim: int) -> int:
