@@ -45,7 +45,7 @@ class Block:
 def block_at(log: LogText, position: int, head: str, consumed: int) -> Block | None:
     """The command that the head at `position` belongs to; None where it is only talked about.
 
-    `consumed` is where the previous match ended; no block reaches before it.
+    `consumed` is how far the text was read before; no block reaches before it.
     """
     record = log.record_at(position)
     start = log.offsets[record]
@@ -67,8 +67,8 @@ def block_at(log: LogText, position: int, head: str, consumed: int) -> Block | N
     last = record
     while last + 1 < len(log.offsets) and last - record < _MAX_LINES and _belongs_after(log, last):
         last += 1
-    begin = max(log.offsets[first], consumed)
-    end = min(log.end_of(last), begin + _MAX_LENGTH)
+    begin = max(log.offsets[first], consumed, position - _MAX_LENGTH)
+    end = min(log.end_of(last), position + _MAX_LENGTH)
     return Block(_plain(log.text[begin:end]), begin)
 
 

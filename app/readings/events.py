@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from app.readings.command_block import COMMAND_HEADS, block_at
 from app.readings.line_kind import LineForm
-from app.readings.log_lines import LINE_HEADS, match_line
+from app.readings.log_lines import LINE_HEADS, WrapBudget, match_line
 from app.readings.log_prefix import Prefix, prefix_of, service_of, starts_record
 from app.readings.log_text import LogText
 from app.readings.observation import ArgValue, Value
@@ -24,8 +23,7 @@ _NO_ARGS: Final[Mapping[str, ArgValue]] = {}
 _NO_ENVIRONMENT: Final[Mapping[str, str]] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """Something the text says.
 
     line, last_line  pasted lines, from 1
@@ -43,8 +41,8 @@ class Event:
     prefix: Prefix
     service: str
     form: LineForm | None = None
-    engine_args: Mapping[str, ArgValue] = field(default_factory=lambda: _NO_ARGS)
-    environment: Mapping[str, str] = field(default_factory=lambda: _NO_ENVIRONMENT)
+    engine_args: Mapping[str, ArgValue] = _NO_ARGS
+    environment: Mapping[str, str] = _NO_ENVIRONMENT
     vllm_version: str | None = None
     engine: str | None = None
 
@@ -56,6 +54,7 @@ def read_events(log: LogText) -> list[Event]:
     further than a bounded distance: linear in the length of the text.
     """
     events: list[Event] = []
+    budget = WrapBudget()
     consumed = commands_consumed = 0
     for position, head in _places(log.text):
         if position < consumed:
@@ -63,11 +62,13 @@ def read_events(log: LogText) -> list[Event]:
         if head in _COMMAND_HEADS:
             if position < commands_consumed:
                 continue
-            event, commands_consumed = _command(log, position, head, consumed)
+            event, commands_consumed = _command(
+                log, position, head, max(consumed, commands_consumed)
+            )
         elif head in _ARGUMENT_HEADS:
             event = _arguments(log, position, head)
         else:
-            event = _line(log, position, head, events)
+            event = _line(log, position, head, events, budget)
         if event is not None:
             consumed = event.end
             events.append(event)
@@ -92,15 +93,16 @@ def _find_all(text: str, literal: str) -> Iterator[int]:
         position = text.find(literal, position + len(literal))
 
 
-def _line(log: LogText, position: int, head: str, events: list[Event]) -> Event | None:
-    match = match_line(log, position, head)
+def _line(
+    log: LogText, position: int, head: str, events: list[Event], budget: WrapBudget
+) -> Event | None:
+    match = match_line(log, position, head, budget)
     if match is None:
         return None
     event = _event(log, match.begin, match.end, match.kind.kind, match.values, form=match.form)
     if match.kind.merge and events and _continues(log, events[-1], event):
         previous = events.pop()
-        event = replace(
-            event,
+        event = event._replace(
             line=previous.line,
             begin=previous.begin,
             values={**previous.values, **event.values},
@@ -130,8 +132,7 @@ def _arguments(log: LogText, position: int, head: str) -> Event | None:
     if stated.vllm_version:
         values["vllm_version"] = stated.vllm_version
     event = _event(log, stated.begin, stated.end, stated.kind, values)
-    return replace(
-        event,
+    return event._replace(
         engine_args=stated.engine_args,
         vllm_version=stated.vllm_version,
         engine=stated.engine,
@@ -150,8 +151,7 @@ def _command(log: LogText, position: int, head: str, consumed: int) -> tuple[Eve
     end = max(command.end, position + len(head))
     values = {**_scalars(command.engine_args), **command.environment}
     event = _event(log, block.begin, end, COMMAND, values)
-    return replace(
-        event,
+    return event._replace(
         engine_args=command.engine_args,
         environment=command.environment,
         vllm_version=command.image_version,

@@ -21,12 +21,14 @@ class Figure:
     combine     over ranks: `min` of what is available, `max` of what is used
     field       its name in those lines, where it differs
     many        one process may print it for several ranks or engines, so repeats are no corrections
+    ranked      it belongs to a rank; else every line that prints it counts alike
     """
 
     kinds: tuple[str, ...]
     combine: Callable[[Iterable[float]], float]
     field: str | None = None
     many: bool = False
+    ranked: bool = True
 
 
 def _last(values: Iterable[float]) -> float:
@@ -103,18 +105,15 @@ FIGURES: Final[Mapping[str, Figure]] = {
     "capture_seconds": Figure(("graph_capture",), max),
     "init_seconds": Figure(("engine_ready",), max),
     "peak_num_requests_running": Figure(
-        ("statistics",), max, field="num_requests_running", many=True
+        ("statistics",), max, field="num_requests_running", ranked=False
     ),
     "peak_num_requests_waiting": Figure(
-        ("statistics",), max, field="num_requests_waiting", many=True
+        ("statistics",), max, field="num_requests_waiting", ranked=False
     ),
     "peak_kv_cache_usage_percent": Figure(
-        ("statistics", "iteration_statistics"), max, field="kv_cache_usage_percent", many=True
+        ("statistics", "iteration_statistics"), max, field="kv_cache_usage_percent", ranked=False
     ),
 }  # fmt: skip
-_NOT_PER_RANK: Final = frozenset({
-    "peak_num_requests_running", "peak_num_requests_waiting", "peak_kv_cache_usage_percent",
-})  # fmt: skip
 
 
 def observe(
@@ -127,11 +126,14 @@ def observe(
     values: dict[str, Any] = {}
     per_rank: dict[str, Mapping[str, float]] = {}
     for name, figure in FIGURES.items():
+        if not figure.ranked:
+            values |= _overall(name, figure, by_kind)
+            continue
         ranks = _ranks(name, figure, by_kind)
         if not ranks:
             continue
         values[name] = figure.combine(ranks.values())
-        if len(ranks) > 1 and name not in _NOT_PER_RANK:
+        if len(ranks) > 1:
             per_rank[name] = ranks
     _derive(values, by_kind, engine_args, vllm_version)
     return Observed(**values, per_rank=per_rank)
@@ -154,6 +156,19 @@ def _ranks(name: str, figure: Figure, by_kind: Mapping[str, list[Event]]) -> dic
             ranks[label] = value
         if ranks:
             return ranks
+    return {}
+
+
+def _overall(name: str, figure: Figure, by_kind: Mapping[str, list[Event]]) -> dict[str, float]:
+    field = figure.field or name
+    for kind in figure.kinds:
+        found = [
+            value
+            for event in by_kind.get(kind, ())
+            if isinstance(value := event.values.get(field), int | float)
+        ]
+        if found:
+            return {name: figure.combine(found)}
     return {}
 
 

@@ -16,7 +16,7 @@ linear in the length of the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -53,9 +53,13 @@ _TEMPLATE_TOKEN = re.compile(r"\{(\w+)(:grouped)?\}|\.\.\.|.", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class LineForm:
-    """One wording, compiled, and the releases that print it; None means no bound is known."""
+    """One wording and the releases that print it; None means no bound is known.
+
+    fields  name and conversion of each group of `pattern`, in order
+    """
 
     pattern: re.Pattern[str]
+    fields: tuple[tuple[str, Callable[[str], Value]], ...]
     since: str | None
     until: str | None
 
@@ -81,7 +85,9 @@ class LineKind:
 
 def form(text: str, *, since: str | None = None, until: str | None = None) -> LineForm:
     """Build one wording."""
-    return LineForm(compile_form(text), since, until)
+    pattern = compile_form(text)
+    fields = tuple((name, _converter(name)) for name in pattern.groupindex)
+    return LineForm(pattern, fields, since, until)
 
 
 def line_kind(
@@ -121,10 +127,12 @@ def compile_form(text: str) -> re.Pattern[str]:
     return re.compile("".join(parts))
 
 
-def values_of(match: re.Match[str]) -> dict[str, Value]:
+def values_of(form: LineForm, match: re.Match[str]) -> dict[str, Value]:
     """The fields of a match as numbers and names; missing optional fields are left out."""
     return {
-        name: _convert(name, text) for name, text in match.groupdict().items() if text is not None
+        name: convert(text)
+        for (name, convert), text in zip(form.fields, match.groups(), strict=True)
+        if text is not None
     }
 
 
@@ -136,9 +144,11 @@ def _field_pattern(name: str) -> str:
     return _FLOAT if name.endswith(_FLOAT_SUFFIXES) else _INTEGER
 
 
-def _convert(name: str, text: str) -> Value:
+def _converter(name: str) -> Callable[[str], Value]:
     if name in _TEXT_FIELDS:
-        return text.strip()
-    if name.endswith(_FLOAT_SUFFIXES):
-        return float(text)
+        return str.strip
+    return float if name.endswith(_FLOAT_SUFFIXES) else _integer
+
+
+def _integer(text: str) -> int:
     return int(text.replace(",", ""))

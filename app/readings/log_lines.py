@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from app.readings.cache_lines import CACHE_LINES, RUNNING_LINES
 from app.readings.failures import FAILURE_LINES
@@ -30,14 +30,14 @@ LINE_KINDS: Final[tuple[LineKind, ...]] = (
 _LEAD_DISTANCE: Final = 160
 _WRAPPED_RECORDS: Final = 6
 _WRAPPED_LENGTH: Final = 1200
+_ALONE_LENGTH: Final = 200
 _FULL_STOP: Final = 1
 _DEVICE_DISTANCE: Final = 12
 _DEVICE = re.compile(r"[A-Za-z]{3,8}(?: \+ host)?$")
 _QUOTE_MARKS: Final = "> #*-"
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """A recognised line: where it stands, its kind, the wording that fitted, and its values."""
 
     begin: int
@@ -59,7 +59,18 @@ _KINDS_BY_HEAD: Final = _kinds_by_head()
 LINE_HEADS: Final = tuple(_KINDS_BY_HEAD)
 
 
-def match_line(log: LogText, position: int, head: str) -> Match | None:
+@dataclass(slots=True)
+class WrapBudget:
+    """How many more lines may be tried together with the lines that follow them.
+
+    A person's paste needs few; without the bound a text made of broken lines would cost several
+    times the work of one made of whole lines.
+    """
+
+    left: int = 2_000
+
+
+def match_line(log: LogText, position: int, head: str, budget: WrapBudget) -> Match | None:
     """Read the line of which `head` stands at `position`; None where no wording fits.
 
     What the end of a line cuts short is tried again with the lines that continue it, as mail and
@@ -70,7 +81,7 @@ def match_line(log: LogText, position: int, head: str) -> Match | None:
     match = _match_record(log, record, position, head)
     if match is not None and match.form is match.kind.forms[0] and end - match.end > _FULL_STOP:
         return match
-    wrapped = _match_wrapped(log, record, position, head)
+    wrapped = _match_wrapped(log, record, position, head, budget)
     if wrapped is not None and (match is None or len(wrapped.values) > len(match.values)):
         return wrapped
     return match
@@ -85,7 +96,7 @@ def _match_record(log: LogText, record: int, position: int, head: str) -> Match 
         for form in kind.forms:
             match = form.pattern.match(log.text, begin, end)
             if match:
-                return Match(begin, match.end(), kind, form, values_of(match))
+                return Match(begin, match.end(), kind, form, values_of(form, match))
     return None
 
 
@@ -93,7 +104,7 @@ def _begin(log: LogText, record: int, position: int, kind: LineKind) -> int | No
     """Where the wording begins; None where what must stand before the head does not."""
     start = log.offsets[record]
     if kind.alone:
-        line = log.text[start : log.end_of(record)]
+        line = log.text[start : min(log.end_of(record), start + _ALONE_LENGTH)]
         message = line.rpartition("|")[2].strip(_QUOTE_MARKS)
         return position if message in kind.heads else None
     if not kind.lead:
@@ -107,13 +118,16 @@ def _begin(log: LogText, record: int, position: int, kind: LineKind) -> int | No
     return begin if begin >= 0 else None
 
 
-def _match_wrapped(log: LogText, record: int, position: int, head: str) -> Match | None:
+def _match_wrapped(
+    log: LogText, record: int, position: int, head: str, budget: WrapBudget
+) -> Match | None:
     end = log.end_of(record)
-    if end - position > _WRAPPED_LENGTH:
+    if end - position > _WRAPPED_LENGTH or budget.left <= 0:
         return None
     rest, last = _continuations(log, record)
     if last == record:
         return None
+    budget.left -= 1
     for kind in _KINDS_BY_HEAD[head]:
         begin = _begin(log, record, position, kind)
         if begin is None:
@@ -122,7 +136,7 @@ def _match_wrapped(log: LogText, record: int, position: int, head: str) -> Match
         for form in kind.forms:
             match = form.pattern.match(joined)
             if match:
-                return Match(begin, log.end_of(last), kind, form, values_of(match))
+                return Match(begin, log.end_of(last), kind, form, values_of(form, match))
     return None
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 _LOOK_BEHIND: Final = 240
 _LINE_HEAD: Final = 160
@@ -35,8 +35,7 @@ _ENGINE_INDEX = re.compile(r"EngineCore_(?:DP)?(\d{1,5})$")
 _MANY_PER_NAME: Final = frozenset({"Worker", "VllmWorkerProcess", "RayWorkerWrapper", "VllmWorker"})
 
 
-@dataclass(frozen=True, slots=True)
-class Prefix:
+class Prefix(NamedTuple):
     """Where a message came from.
 
     process  vLLM's tag; with the process id only where several processes share the tag
@@ -70,10 +69,14 @@ def prefix_of(text: str, record_start: int, message_start: int) -> Prefix:
     Of several tags on one line (Ray around vLLM, or records glued together) the last one counts.
     """
     begin = max(record_start, message_start - _LOOK_BEHIND)
-    process = ""
-    for match in _PROCESS.finditer(text, begin, message_start):
-        process = _label(match)
-    return Prefix(process, _file(text, begin, message_start))
+    return Prefix(_process(text, begin, message_start), _file(text, begin, message_start))
+
+
+def _process(text: str, begin: int, end: int) -> str:
+    mark = text.rfind(" pid=", begin, end)
+    opening = text.rfind("(", begin, mark) if mark >= 0 else -1
+    closing = text.find(")", mark, end) if opening >= 0 else -1
+    return _label(text[opening : closing + 1]) if closing >= 0 else ""
 
 
 def _file(text: str, begin: int, end: int) -> str:
@@ -85,7 +88,11 @@ def _file(text: str, begin: int, end: int) -> str:
     return f"{name[0][::-1]}.py" if name else ""
 
 
-def _label(match: re.Match[str]) -> str:
+@lru_cache(maxsize=1024)
+def _label(tag: str) -> str:
+    match = _PROCESS.fullmatch(tag)
+    if match is None:
+        return ""
     name = match["name"]
     if match["rank"]:
         return f"{name} rank={match['rank']}"

@@ -19,7 +19,7 @@ class ReadLine:
     values     the line's own numbers and names as printed; GiB are 2**30, also where vLLM wrote GB
     last_line  greater than `line` where a terminal wrapped the record
     process    vLLM's process tag (`Worker_TP0_EP0`), empty where there is none
-    start      index into `LogReading.starts`
+    start      index into `LogReading.starts`; None for a start that was left out
     """
 
     line: int
@@ -27,7 +27,7 @@ class ReadLine:
     values: Mapping[str, Value]
     last_line: int
     process: str = ""
-    start: int = 0
+    start: int | None = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,12 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class LogReading:
-    """Everything read from one pasted text: its starts, and every recognised line in order."""
+    """Everything read from one pasted text: its starts, and every recognised line in order.
+
+    starts_left_out  how many starts before the first of `starts` there are, when a server that
+                     restarts without end fills the paste
+    """
 
     starts: tuple[Observation, ...]
     lines: tuple[ReadLine, ...]
+    starts_left_out: int = 0

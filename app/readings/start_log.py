@@ -14,6 +14,8 @@ from app.readings.log_prefix import parallel_indices
 from app.readings.log_text import read_text
 from app.readings.observation import ArgValue, Failure, LogReading, Observation, ReadLine
 
+MAX_STARTS: Final = 100
+
 _PRECEDENCE: Final = {code: rank for rank, code in enumerate(FAILURE_CODES)}
 # Texts that may stand in the log of a server that nevertheless came up.
 _UNCERTAIN: Final = frozenset({"out_of_memory", "cuda_error", "killed"})
@@ -48,17 +50,22 @@ def read_start_log(text: str) -> LogReading:
     """Read every start in a pasted text.
 
     Never raises; time is linear in the length of the text. A text without a single recognised line
-    gives no starts. Lines are numbered as `log_text.split_lines` counts them.
+    gives no starts; of more than MAX_STARTS the last ones are kept. Lines are numbered as
+    `log_text.split_lines` counts them.
     """
-    events = read_events(read_text(text))
-    groups = divide(events)
-    starts = tuple(_observation(group) for group in groups)
-    lines = [_line(event, index) for index, group in enumerate(groups) for event in group]
+    groups = divide(read_events(read_text(text)))
+    left_out = max(len(groups) - MAX_STARTS, 0)
+    starts = tuple(_observation(group) for group in groups[left_out:])
+    lines = [
+        _line(event, index - left_out if index >= left_out else None)
+        for index, group in enumerate(groups)
+        for event in group
+    ]
     lines.sort(key=lambda each: each.line)
-    return LogReading(starts, tuple(lines))
+    return LogReading(starts, tuple(lines), left_out)
 
 
-def _line(event: Event, start: int) -> ReadLine:
+def _line(event: Event, start: int | None) -> ReadLine:
     return ReadLine(
         line=event.line,
         kind=event.kind,
@@ -214,10 +221,11 @@ def _expert_parallel(
 
 def _failure(events: Sequence[Event]) -> Failure | None:
     """The cause among the failure texts: the most telling one, and of those the first."""
+    ready = max((index for index, event in enumerate(events) if event.kind in _READY), default=-1)
     candidates = [
         (_PRECEDENCE[event.kind], index)
         for index, event in enumerate(events)
-        if event.kind in _PRECEDENCE and not _survived(events, index)
+        if event.kind in _PRECEDENCE and not (event.kind in _UNCERTAIN and index < ready)
     ]
     if not candidates:
         return None
@@ -231,12 +239,6 @@ def _failure(events: Sequence[Event]) -> Failure | None:
         stage=_stage(events[:index]),
         numbers=failure_numbers(fullest),
     )
-
-
-def _survived(events: Sequence[Event], index: int) -> bool:
-    if events[index].kind not in _UNCERTAIN:
-        return False
-    return any(event.kind in _READY for event in events[index + 1 :])
 
 
 def _stage(

@@ -16,7 +16,7 @@ from app.readings.python_literal import read_entries
 ARGUMENT_HEADS: Final = ("non-default args: {", "args: Namespace(", "Initializing a")
 
 _MAX_LENGTH: Final = 65_536
-_MAX_LINES: Final = 60
+_LINE_HEAD: Final = 200
 _ENGINE = re.compile(
     r"Initializing an? (?:(?P<engine>V[01]) )?LLM engine \(v(?P<version>[0-9][\w.+\-]{0,80})\)"
     r"(?: with config:)?"
@@ -70,16 +70,27 @@ def _read(
     """Read entries in the record, and in the lines that continue it where it is cut short."""
     end = min(log.end_of(record), begin + _MAX_LENGTH)
     entries, stop = read_entries(log.text, begin, end)
-    rest = log.text[stop:end].strip()
-    unfinished = not rest and log.text[begin:end].rstrip()[-1:] not in ("}", ")")
-    if unfinished and (open_bracket or log.text.endswith((",", ", "), begin, end)):
-        last = record
-        while last + 1 < len(log.offsets) and last - record < _MAX_LINES:
-            following = log.text[log.offsets[last + 1] : log.end_of(last + 1)]
-            if not following.strip() or starts_record(following):
-                break
-            last += 1
-        longer = min(log.end_of(last), begin + _MAX_LENGTH)
-        if longer > end:
-            return read_entries(log.text, begin, longer)
+    if not open_bracket and not log.text.endswith((",", ", "), begin, end):
+        return entries, stop
+    last, more = record, 1
+    # Twice as many lines each time, so that a listing that goes on is not read over and over.
+    while not log.text[stop:end].strip() and log.text[end - 1] not in "})":
+        longer = _continued(log, last, more)
+        if longer == last or end >= begin + _MAX_LENGTH:
+            break
+        last, more = longer, more * 2
+        end = min(log.end_of(last), begin + _MAX_LENGTH)
+        entries, stop = read_entries(log.text, begin, end)
     return entries, stop
+
+
+def _continued(log: LogText, last: int, more: int) -> int:
+    """The record up to `more` behind `last` that no new record begins before."""
+    bound = min(last + more, len(log.offsets) - 1)
+    while last < bound:
+        begin = log.offsets[last + 1]
+        following = log.text[begin : min(log.end_of(last + 1), begin + _LINE_HEAD)]
+        if not following.strip() or starts_record(following):
+            break
+        last += 1
+    return last
