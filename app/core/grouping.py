@@ -45,7 +45,7 @@ def group_layers(model: ModelSpec, context: CacheContext) -> Grouping:
     return found
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16384)
 def _grouping(model: ModelSpec, context: CacheContext) -> Grouping | Refusal:
     """Plan and group the layers once for a model and context; a refusal is kept like an answer."""
     release = context.release

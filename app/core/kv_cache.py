@@ -59,8 +59,17 @@ def cache_for(
     available_bytes_per_stage: Sequence[int],
 ) -> Cache:
     """Work out the cache for the memory each pipeline stage has per card, bytes. Raises Refusal."""
-    release = request.release
     shape = cache_shape(request, resolved)
+    return lay_out(shape, resolved, request.release, available_bytes_per_stage)
+
+
+def lay_out(
+    shape: CacheShape,
+    resolved: ResolvedEngineArgs,
+    release: Release,
+    available_bytes_per_stage: Sequence[int],
+) -> Cache:
+    """Lay a known shape out in the memory of each pipeline stage, bytes. Raises Refusal."""
     if not shape.groups:
         raise refuse(release, "refused_by_vllm", "no_cache")
     override = resolved.num_gpu_blocks_override

@@ -7,6 +7,7 @@ Modules of the core that `size()` calls import them from there.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from app.core.assumptions import estimate_assumptions, given_assumptions
 from app.core.budget import CardMemory, card_memory, requested_memory
@@ -14,7 +15,7 @@ from app.core.engine import ResolvedEngineArgs
 from app.core.engine_defaults import resolve_engine_args
 from app.core.expectation import Expectation, binding_stage, expectation
 from app.core.failures import check_start
-from app.core.kv_cache import CacheShape, cache_for, cache_shape
+from app.core.kv_cache import CacheShape, cache_shape, lay_out
 from app.core.log_lines import log_lines
 from app.core.memory import StageMemory, Start
 from app.core.memory_bar import memory_bar
@@ -47,6 +48,24 @@ __all__ = [
 ]
 
 
+CACHED_PLANS = 32768
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is settled before anybody asks how much memory is free: the same for every copy.
+
+    `weights` are bytes per rank of each pipeline stage, `copy_bytes` those the planning rule counts
+    for one copy.
+    """
+
+    resolved: ResolvedEngineArgs
+    weights: tuple[int, ...]
+    shape: CacheShape
+    checkpoint_bytes: int
+    copy_bytes: int
+
+
 @dataclass(frozen=True, slots=True)
 class _Estimate:
     """One engine's start on a card whose memory is known."""
@@ -61,24 +80,38 @@ def size(request: SizingRequest) -> SizingResult:
 
     Never raises for a request of valid types: what vLLM refuses comes back as `reason`.
     """
-    try:
-        resolved = resolve_engine_args(request)
-        weights = weights_bytes_per_rank(request, resolved)
-        shape = cache_shape(request, resolved)
-    except Refusal as refusal:
-        return _refused(request, refusal.reason)
-    estimate = _estimate(request, resolved, weights)
+    alone = request
+    if request.layout.replicas > 1:
+        alone = replace(request, layout=replace(request.layout, replicas=1))
+    plan = _plan(alone)
+    if isinstance(plan, Reason):
+        return _refused(request, plan)
+    estimate = _estimate(request, plan)
     reason, cache = None, None
     try:
-        cache = _cache(request, resolved, estimate)
+        cache = _cache(request, plan, estimate)
     except Refusal as refusal:
         reason = refusal.reason
-    return _answer(request, resolved, shape, estimate, cache, reason)
+    return _answer(request, plan, estimate, cache, reason)
 
 
-def _estimate(
-    request: SizingRequest, resolved: ResolvedEngineArgs, weights: tuple[int, ...]
-) -> _Estimate | None:
+@lru_cache(maxsize=CACHED_PLANS)
+def _plan(request: SizingRequest) -> _Plan | Reason:
+    """Settle what does not depend on free memory; a refusal is kept like an answer."""
+    try:
+        resolved = resolve_engine_args(request)
+        return _Plan(
+            resolved=resolved,
+            weights=weights_bytes_per_rank(request, resolved),
+            shape=cache_shape(request, resolved),
+            checkpoint_bytes=checkpoint_bytes(request.model, request.checkpoint),
+            copy_bytes=copy_weights_bytes(request, resolved),
+        )
+    except Refusal as refusal:
+        return refusal.reason
+
+
+def _estimate(request: SizingRequest, plan: _Plan) -> _Estimate | None:
     """Estimate every stage's memory; None where release or card give no ground for it."""
     coefficients = request.release.memory
     if coefficients is None:
@@ -86,8 +119,8 @@ def _estimate(
     card = card_memory(request, coefficients)
     if card is None:
         return None
-    requested = requested_memory(card.total, resolved.gpu_memory_utilization)
-    start = Start(request, resolved, coefficients, requested, weights)
+    requested = requested_memory(card.total, plan.resolved.gpu_memory_utilization)
+    start = Start(request, plan.resolved, coefficients, requested, plan.weights)
     return _Estimate(start, card, start.stages())
 
 
@@ -97,9 +130,7 @@ def _given_bytes(request: SizingRequest) -> int | None:
     return request.engine_args.kv_cache_memory_bytes if measured is None else measured
 
 
-def _cache(
-    request: SizingRequest, resolved: ResolvedEngineArgs, estimate: _Estimate | None
-) -> Cache | None:
+def _cache(request: SizingRequest, plan: _Plan, estimate: _Estimate | None) -> Cache | None:
     """Lay out the cache; None where no memory is estimated for this release. Raises Refusal."""
     given = _given_bytes(request)
     measured = request.measured.available_kv_cache_memory_bytes is not None
@@ -107,10 +138,10 @@ def _cache(
         check_start(estimate.start, estimate.card.total, estimate.stages)
     if given is not None:
         stages = request.layout.pipeline_parallel_size
-        return cache_for(request, resolved, (given,) * stages)
+        return lay_out(plan.shape, plan.resolved, request.release, (given,) * stages)
     if estimate is not None:
         likely = tuple(int(stage.available.likely) for stage in estimate.stages)
-        return cache_for(request, resolved, likely)
+        return lay_out(plan.shape, plan.resolved, request.release, likely)
     if request.release.memory is None:
         return None
     raise refuse(request.release, "gpu_memory_unknown")
@@ -118,30 +149,30 @@ def _cache(
 
 def _answer(
     request: SizingRequest,
-    resolved: ResolvedEngineArgs,
-    shape: CacheShape,
+    plan: _Plan,
     estimate: _Estimate | None,
     cache: Cache | None,
     reason: Reason | None,
 ) -> SizingResult:
+    resolved, shape = plan.resolved, plan.shape
     if cache is not None and cache.max_model_len != resolved.max_model_len:
         shape = cache_shape(request, replace(resolved, max_model_len=cache.max_model_len))
     expected = _expected(request, resolved, shape, estimate, cache)
     length = resolved.max_model_len if cache is None else cache.max_model_len
-    plan = planning(request, shape, length, copy_weights_bytes(request, resolved))
+    planned = planning(request, shape, length, plan.copy_bytes)
     return SizingResult(
         request=request,
         resolved=resolved,
         reason=reason,
         cache=cache,
-        weights_bytes_per_rank=max(weights_bytes_per_rank(request, resolved)),
-        checkpoint_bytes=checkpoint_bytes(request.model, request.checkpoint),
+        weights_bytes_per_rank=max(plan.weights),
+        checkpoint_bytes=plan.checkpoint_bytes,
         memory=_memory(request, shape, estimate),
         available_kv_cache_memory=_available(request, expected),
         tokens_range=expected.tokens,
         concurrency_range=expected.concurrency,
-        planning=plan,
-        verdict_requests=_verdict(request, plan, cache, expected, reason),
+        planning=planned,
+        verdict_requests=_verdict(request, planned, cache, expected, reason),
         log_lines=() if cache is None else log_lines(request.release, request.gpu, cache),
         assumptions=_assumptions(request, estimate),
         cold_concurrency=expected.cold_concurrency,
