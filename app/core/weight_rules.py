@@ -43,7 +43,7 @@ def check_weights(request: SizingRequest, parts: frozenset[str]) -> None:
         raise Refusal(reason)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16384)
 def _reason(
     model: ModelSpec,
     quantization: Quantization,

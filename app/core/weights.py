@@ -91,7 +91,7 @@ def _stored_bytes(model: ModelSpec, quantization: Quantization, parts: frozenset
     return total
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16384)
 def _loaded_bytes(
     model: ModelSpec,
     quantization: Quantization,
