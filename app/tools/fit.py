@@ -26,7 +26,6 @@ from app.tools.starts import DATA, MEASUREMENTS, Start, read_starts
 
 COVERAGE = 0.9
 ROUNDING = 1e-9
-COLD_COMPILE_STEPS = 11
 SORTING_SAMPLER = (0, 11, 2)
 TRITON_SAMPLER = (0, 17, 0)
 SAMPLED_SEQUENCES = 1024
@@ -165,35 +164,13 @@ def _weights(method: str) -> Fit:
     return lambda _, starts: _spread(_collect(starts, value))
 
 
-OWN_WEIGHTS = frozenset({"awq", "mxfp4"})
+OWN_WEIGHTS = frozenset({"mxfp4"})
 
 
 def _scores(measurements: Measurements, starts: Iterable[Start]) -> list[Score]:
     return [
         score(s, measurements.coefficients_for(_release(s)), logged_weights=True) for s in starts
     ]
-
-
-def _cold_compile(measurements: Measurements, starts: Sequence[Start]) -> Bounds | None:
-    """Share of the embedding table with the smallest sum of source-mean errors; 0 when warm."""
-    place = ("cold_compile", (), SORTING_SAMPLER)
-    discrete = [s for s in starts if not s.integrated and not s.failed]
-    best = None
-    for step in range(COLD_COMPILE_STEPS):
-        share = step / (COLD_COMPILE_STEPS - 1)
-        trial = _with(measurements, place, Bounds(0.0, share, 1.0))
-        loss = _loss(_scores(trial, discrete))
-        if best is None or loss < best[0]:
-            best = (loss, share)
-    return None if best is None else Bounds(0.0, best[1], 1.0)
-
-
-def _loss(scores: Iterable[Score]) -> float:
-    groups: dict[str, list[float]] = {}
-    for row in scores:
-        if row.available_error_gib is not None:
-            groups.setdefault(row.source_group, []).append(abs(row.available_error_gib))
-    return sum(statistics.fmean(errors) for errors in groups.values())
 
 
 def _integrated(measurements: Measurements, starts: Sequence[Start]) -> Bounds | None:
@@ -252,9 +229,7 @@ FITS: dict[Place, Fit] = {
     ("non_torch", (), (0, 0, 0)): _non_torch,
     ("graph_layer", ("V1",), (0, 0, 0)): _graph_layer,
     ("weights", ("",), (0, 0, 0)): _weights(""),
-    ("weights", ("awq",), (0, 0, 0)): _weights("awq"),
     ("weights", ("mxfp4",), (0, 0, 0)): _weights("mxfp4"),
-    ("cold_compile", (), SORTING_SAMPLER): _cold_compile,
     ("integrated", (), (0, 0, 0)): _integrated,
     ("unexplained", (), (0, 0, 0)): _unexplained,
 }
