@@ -35,6 +35,7 @@ def client(tmp_path: Path) -> Iterator[StrictClient]:
         translations=tmp_path,
         assets=Assets(tmp_path, watch=False),
         url_path_for=app.url_path_for,
+        data_version="2026-01-02",
         reload=False,
     )
 

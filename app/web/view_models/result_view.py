@@ -33,6 +33,8 @@ from app.wizard.ways_out import Way, ways_out_of
 
 CACHED_RESULTS: Final = 256
 MAX_WAYS_OUT: Final = 6
+# Stands in the command where no repository is known: a pasted config, a supposed checkpoint.
+PLACEHOLDER: Final = "MODEL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +59,22 @@ class WayOut:
 
 
 @dataclass(frozen=True, slots=True)
-class ResultView:
-    """What the template shows. A section that has nothing to show is None or empty."""
+class Facts:
+    """What was sized, by name; "" where something has none."""
 
+    model: str
+    precision: str
+    card: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResultView:
+    """What the template shows. A section that has nothing to show is None or empty.
+
+    `checkpoint_id` is "" where no repository is known; the command then holds `placeholder`.
+    """
+
+    facts: Facts
     vllm_version: str
     layout: Layout
     verdict: Verdict
@@ -77,10 +92,12 @@ class ResultView:
     users: Users | None
     steps: tuple[Step, ...]
     assumptions: tuple[Assumption, ...]
+    checkpoint_id: str
     command: str | None
     permalink: str | None
     quote_href: str
     vendor_name: str
+    placeholder: str = PLACEHOLDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +143,9 @@ class ResultViews:
 
     def _view(self, sized: Sized, result: SizingResult, links: Links) -> ResultView:
         answers = sized.prepared.answers
-        checkpoint = result.request.checkpoint
+        checkpoint_id = result.request.checkpoint.hf_id
         return ResultView(
+            facts=_facts(sized.prepared),
             vllm_version=result.request.release.version,
             layout=result.request.layout,
             verdict=verdict_of(result, answers.peak_requests),
@@ -145,7 +163,8 @@ class ResultViews:
             users=users_of(result, _load(answers)),
             steps=explain(result),
             assumptions=(*sized.prepared.assumptions, *result.assumptions),
-            command=serve_command(checkpoint.hf_id, answers) if checkpoint.hf_id else None,
+            checkpoint_id=checkpoint_id,
+            command=serve_command(checkpoint_id or PLACEHOLDER, answers),
             permalink=links.permalink,
             quote_href=links.quote,
             vendor_name=self._catalogue.vendor.name,
@@ -154,6 +173,7 @@ class ResultViews:
     def _unknown(self, prepared: Prepared, links: Links) -> ResultView:
         """Show a model that nobody here can size: an answer, with its reason."""
         return ResultView(
+            facts=_facts(prepared),
             vllm_version=prepared.answers.vllm_version,
             layout=Layout(),
             verdict=refused(prepared.answers.peak_requests),
@@ -171,6 +191,7 @@ class ResultViews:
             users=None,
             steps=(),
             assumptions=prepared.assumptions,
+            checkpoint_id="",
             command=None,
             permalink=links.permalink,
             quote_href=links.quote,
@@ -180,6 +201,15 @@ class ResultViews:
 
 def _way_out(way: Way, links: Links) -> WayOut:
     return WayOut(tuple(way.changes.items()), way.result.verdict_requests, links.href(way.answers))
+
+
+def _facts(prepared: Prepared) -> Facts:
+    request = prepared.request
+    return Facts(
+        model=prepared.model.name if prepared.model else "",
+        precision=request.checkpoint.precision if request else "",
+        card=request.gpu.name if request else "",
+    )
 
 
 def _precisions(prepared: Prepared) -> dict[str, str]:
