@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from app.core.checkpoint import Quantization
@@ -99,13 +99,18 @@ def rank_parameters(
     parts: frozenset[str],
 ) -> Iterator[Parameter]:
     """Yield the parameters of one rank, layers merged as vLLM merges them, in the model's order."""
-    book = SchemeBook(quantization)
+    groups = (group for group in model.tensors if group.part in parts)
+    yield from merged_parameters(groups, SchemeBook(quantization), layout, card, model.hidden_act)
+
+
+def merged_parameters(
+    groups: Iterable[TensorGroup], book: SchemeBook, layout: Layout, card: Card, hidden_act: str
+) -> Iterator[Parameter]:
+    """Yield the parameters that some tensors of a model make on one rank, merged as above."""
     open_key: tuple[int, str] | None = None
     held: Parameter | None = None
-    for group in model.tensors:
-        if group.part not in parts:
-            continue
-        parameter = _parameter(group, book.name(group), layout, card, model.hidden_act)
+    for group in groups:
+        parameter = _parameter(group, book.name(group), layout, card, hidden_act)
         if group.in_features == 1:
             yield parameter
             continue

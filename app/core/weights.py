@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import groupby
+from operator import attrgetter
 
 from app.core.allocator import allocated_bytes
 from app.core.checkpoint import Checkpoint, Quantization
 from app.core.engine import ResolvedEngineArgs
 from app.core.layout import Layout
 from app.core.lora_buffers import lora_bytes_per_stage
-from app.core.model_spec import ModelSpec
-from app.core.parameters import Card, Parameter, SchemeBook, rank_parameters, stored_scheme
+from app.core.model_spec import ModelSpec, TensorGroup
+from app.core.parameters import (
+    Card,
+    SchemeBook,
+    merged_parameters,
+    rank_parameters,
+    stored_scheme,
+)
 from app.core.pipeline_stages import stages_by_layer
 from app.core.request import SizingRequest
 from app.core.units import GIB
@@ -99,11 +108,43 @@ def _loaded_bytes(
     card: Card,
     parts: frozenset[str],
 ) -> tuple[int, ...]:
+    """Sum the tensors as the allocator rounds them; equal layers, stored alike, are counted once."""
     sums = _StageSums(model, layout)
+    book = SchemeBook(quantization)
     split = card.release.weight_blocks_split
-    for parameter in rank_parameters(model, quantization, layout, card, parts):
-        sums.add(parameter, sum(allocated_bytes(size, split=split) for size in parameter.kept_tensors))
+    known: dict[tuple[int, tuple[str, ...]], list[tuple[str, int]]] = {}
+    for run in _runs(model, parts):
+        key = (run.kind, tuple(book.name(group) for group in run.groups))
+        if key not in known:
+            parameters = merged_parameters(run.groups, book, layout, card, model.hidden_act)
+            known[key] = [
+                (each.module, sum(allocated_bytes(n, split=split) for n in each.kept_tensors))
+                for each in parameters
+            ]
+        for module, size in known[key]:
+            sums.add(run.layer, module, size)
     return tuple(sums.totals)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Tensors of one layer that follow each other; runs of one `kind` differ only in the layer."""
+
+    layer: int
+    kind: int
+    groups: tuple[TensorGroup, ...]
+
+
+@lru_cache(maxsize=1024)
+def _runs(model: ModelSpec, parts: frozenset[str]) -> tuple[_Run, ...]:
+    kinds: dict[tuple[TensorGroup, ...], int] = {}
+    runs = []
+    loaded = (group for group in model.tensors if group.part in parts)
+    for layer, members in groupby(loaded, key=attrgetter("layer")):
+        groups = tuple(members)
+        anywhere = tuple(replace(group, layer=0) for group in groups)
+        runs.append(_Run(layer, kinds.setdefault(anywhere, len(kinds)), groups))
+    return tuple(runs)
 
 
 @lru_cache(maxsize=1024)
@@ -116,7 +157,7 @@ def _created_bytes(
 ) -> tuple[int, ...]:
     sums = _StageSums(model, layout)
     for parameter in rank_parameters(model, quantization, layout, card, parts):
-        sums.add(parameter, parameter.created_bytes)
+        sums.add(parameter.layer, parameter.module, parameter.created_bytes)
     return tuple(sums.totals)
 
 
@@ -129,9 +170,9 @@ class _StageSums:
         self._stages_of = stages_by_layer(model.num_hidden_layers, stages)
         self._tied = model.tie_word_embeddings
 
-    def add(self, parameter: Parameter, size_bytes: int) -> None:
-        stages = self._stages_of[parameter.layer]
-        if self._tied and parameter.module == "embed":
+    def add(self, layer: int, module: str, size_bytes: int) -> None:
+        stages = self._stages_of[layer]
+        if self._tied and module == "embed":
             stages = tuple({*stages, len(self.totals) - 1})
         for stage in stages:
             self.totals[stage] += size_bytes
