@@ -108,7 +108,7 @@ def _loaded_bytes(
     card: Card,
     parts: frozenset[str],
 ) -> tuple[int, ...]:
-    """Sum the tensors as the allocator rounds them; equal layers, stored alike, are counted once."""
+    """Sum the tensors as the allocator rounds them; layers stored alike are counted once."""
     sums = _StageSums(model, layout)
     book = SchemeBook(quantization)
     split = card.release.weight_blocks_split
