@@ -14,6 +14,8 @@ from app.readings.observation import ArgValue, Value
 from app.readings.shell_command import read_command
 from app.readings.stated_arguments import ARGUMENT_HEADS, read_arguments
 
+# Far above what 5 MB of a server's log hold (about 25,000); bounds what a hostile text can cost.
+MAX_EVENTS: Final = 100_000
 COMMAND: Final = "command"
 _ARGUMENT_HEADS: Final = frozenset(ARGUMENT_HEADS)
 _COMMAND_HEADS: Final = frozenset(COMMAND_HEADS)
@@ -48,7 +50,7 @@ class Event(NamedTuple):
 
 
 def read_events(log: LogText) -> list[Event]:
-    """All events in order; no two overlap.
+    """All events in order, the first MAX_EVENTS of them; no two overlap.
 
     One pass per literal, then one attempt per place where a literal stands, none of which looks
     further than a bounded distance: linear in the length of the text.
@@ -72,6 +74,8 @@ def read_events(log: LogText) -> list[Event]:
         if event is not None:
             consumed = event.end
             events.append(event)
+            if len(events) >= MAX_EVENTS:
+                break
     return events
 
 

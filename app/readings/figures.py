@@ -183,7 +183,7 @@ def _derive(
     requested = values.get("requested_memory_gib")
     if "total_memory_gib" not in values and requested and isinstance(utilization, float):
         values["total_memory_gib"] = round(requested / utilization, 2) if utilization > 0 else None
-    _derive_estimate(values)
+    _derive_estimate(values, by_kind)
     _derive_activation(values, by_kind, engine_args, vllm_version)
     if "num_gpu_blocks" not in values and "num_gpu_blocks_override" in values:
         values["num_gpu_blocks"] = values["num_gpu_blocks_override"]
@@ -192,15 +192,17 @@ def _derive(
     _derive_preemptions(values, by_kind)
 
 
-def _derive_estimate(values: dict[str, Any]) -> None:
+def _derive_estimate(values: dict[str, Any], by_kind: Mapping[str, list[Event]]) -> None:
     """The graph estimate from the utilization that would do without it (also the V2 runner)."""
-    equivalent = values.get("equivalent_gpu_memory_utilization")
     total = values.get("total_memory_gib")
-    if "cudagraph_estimate_gib" in values or equivalent is None or not total:
-        return
-    values["cudagraph_estimate_gib"] = round(
-        (values["gpu_memory_utilization"] - equivalent) * total, 2
-    )
+    shares = [
+        utilization - equivalent
+        for event in by_kind.get("cudagraph_profiling_enabled", ())
+        if isinstance(utilization := event.values.get("gpu_memory_utilization"), float)
+        and isinstance(equivalent := event.values.get("equivalent_gpu_memory_utilization"), float)
+    ]
+    if "cudagraph_estimate_gib" not in values and shares and total:
+        values["cudagraph_estimate_gib"] = round(max(shares) * total, 2)
 
 
 def _derive_activation(

@@ -165,8 +165,10 @@ class LogReading:
 
     starts_left_out  how many starts before the first of `starts` there are, when a server that
                      restarts without end fills the paste
+    complete         False where reading stopped because the text holds more lines than any log
     """
 
     starts: tuple[Observation, ...]
     lines: tuple[ReadLine, ...]
     starts_left_out: int = 0
+    complete: bool = True

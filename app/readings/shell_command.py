@@ -51,7 +51,9 @@ _SWITCH_PREFIXES: Final = (
     "rm",
 )
 _OPTIMIZATION = re.compile(r"O([0-9])")
-_IMAGE = re.compile(r"vllm-openai:v?([0-9]{1,4}\.[0-9][\w.+\-]{0,60})")
+_IMAGE = re.compile(
+    r"vllm-openai:v?([0-9]{1,4}(?:\.[0-9]{1,4}){1,3}(?:\.?(?:rc|post|dev)[0-9]{1,4})?)"
+)
 _ASSIGNED = r"""["']?\s{0,4}(?:=|:|\n[ ]{0,40}value:)\s{0,4}["']?([^\s"',\\]{1,100})"""
 _FIRST_ARGUMENT = re.compile(r"\s{0,40}[\"']([^\"'\n]{1,300})[\"']")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 from app.readings.division import divide
-from app.readings.events import COMMAND, Event, read_events
+from app.readings.events import COMMAND, MAX_EVENTS, Event, read_events
 from app.readings.failures import FAILURE_CODES, failure_numbers
 from app.readings.figures import observe
 from app.readings.log_prefix import parallel_indices
@@ -53,7 +53,8 @@ def read_start_log(text: str) -> LogReading:
     gives no starts; of more than MAX_STARTS the last ones are kept. Lines are numbered as
     `log_text.split_lines` counts them.
     """
-    groups = divide(read_events(read_text(text)))
+    events = read_events(read_text(text))
+    groups = divide(events)
     left_out = max(len(groups) - MAX_STARTS, 0)
     starts = tuple(_observation(group) for group in groups[left_out:])
     lines = [
@@ -62,7 +63,7 @@ def read_start_log(text: str) -> LogReading:
         for event in group
     ]
     lines.sort(key=lambda each: each.line)
-    return LogReading(starts, tuple(lines), left_out)
+    return LogReading(starts, tuple(lines), left_out, complete=len(events) < MAX_EVENTS)
 
 
 def _line(event: Event, start: int | None) -> ReadLine:

@@ -173,7 +173,7 @@ class _Writer:
         for rank, tag in enumerate(self.workers()):
             if self.at_least("0.8.0"):
                 self.write("weights_loading", tag, 308, load_seconds=9.5 + rank)
-            row = "4" if self.at_least("0.11.2") else None
+            row = "4" if self.at_least("0.11.2") else "3" if self.at_least("0.8.5") else None
             values: dict[str, Value] = {"weights_gib": rank_gib}
             if self.at_least("0.8.0"):
                 values["load_seconds"] = 12.25

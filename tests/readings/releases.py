@@ -23,7 +23,7 @@ def within(version: str, since: str | None, until: str | None) -> bool:
 
 
 def engine_tag(version: str, rank: int = 0) -> str:
-    """Process tag of an engine core, blank behind it; none before V1 ran in a process of its own."""
+    """Process tag of an engine core, a blank behind it; none before V1 had a process of its own."""
     if number(version) < (0, 10):
         return ""
     if number(version) < (0, 10, 2):

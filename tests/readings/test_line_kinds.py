@@ -5,7 +5,9 @@ import pytest
 from app.readings.log_lines import LINE_KINDS
 from app.readings.observation import ReadLine
 from app.readings.start_log import read_start_log
-from tests.readings.line_table import FAILURES, LINE_TABLE, Row
+from tests.readings.failure_rows import FAILURES
+from tests.readings.line_row import Row
+from tests.readings.line_table import LINE_TABLE
 from tests.readings.releases import RELEASES, engine_tag, record, within
 
 # Texts that carry what the table's placeholders do not name.
@@ -84,7 +86,7 @@ def test_every_wording_is_in_the_table() -> None:
 def test_the_wording_tells_the_release(version: str) -> None:
     """Without a version in the text, the lines of a release allow that release."""
     for row in LINE_TABLE:
-        if row.kind in {"vllm_version"} or not within(version, row.since, row.until):
+        if row.kind == "vllm_version" or not within(version, row.since, row.until):
             continue
         (start,) = read_start_log(row.printed()).starts
         assert within(version, start.vllm_version_at_least, start.vllm_version_at_most), row
