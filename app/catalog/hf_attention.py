@@ -20,7 +20,15 @@ _CLASS_DEFAULTS: Mapping[str, Mapping[str, int]] = {
     "gemma3n": {"num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 256},
 }
 # Every n-th layer attends to everything where `layer_types` is absent.
-_FULL_EVERY = {"gemma2": 2, "gemma3": 6, "gemma3n": 5, "cohere2": 4, "olmo3": 4, "exaone4": 4}
+_FULL_EVERY = {
+    "gemma2": 2,
+    "gemma3": 6,
+    "gemma3n": 5,
+    "gemma4": 6,
+    "cohere2": 4,
+    "olmo3": 4,
+    "exaone4": 4,
+}
 
 
 def layer_count(text: Fields) -> int:
@@ -123,7 +131,7 @@ def _layer_types(text: Fields, model_type: str) -> tuple[str, ...]:
         every = text.first_integer(
             "sliding_window_pattern",
             "_sliding_window_pattern",
-            default=_FULL_EVERY[model_type],
+            default=_FULL_EVERY.get(model_type, 1),
             low=1,
         )
         types = tuple(

@@ -33,11 +33,14 @@ _DEFAULTS: dict[str, dict[str, int]] = {
 
 def completed(config: Mapping[str, object], family: str) -> Mapping[str, object]:
     """Return the config with the defaults of its family in its text part; others as they are."""
-    nested = next((key for key in NESTED_TEXT if isinstance(config.get(key), Mapping)), None)
-    if nested is not None:
-        inner = config[nested]
+    return _completed(config, family, len(NESTED_TEXT))
+
+
+def _completed(config: Mapping[str, object], family: str, depth: int) -> Mapping[str, object]:
+    for key in NESTED_TEXT if depth else ():
+        inner = config.get(key)
         if isinstance(inner, Mapping):
-            return {**config, nested: completed(inner, family)}
+            return {**config, key: _completed(inner, family, depth - 1)}
     defaults: dict[str, int] = dict(_DEFAULTS.get(family, {}))
     if family == "nemotron_h":
         defaults["num_hidden_layers"] = len(nemotron_layer_kinds(Fields(config)))
