@@ -66,7 +66,7 @@ def result_html(html: str) -> str:
 def test_titles_are_unique_and_headings_say_the_same(client: StrictClient, language: str) -> None:
     """Each page has a title of its own that ends with the product's name."""
     root = {"en": "/en/sizing", "de": "/de/auslegung"}[language]
-    pages = [(path, None) for path in PLAIN[language]]
+    pages: list[tuple[str, dict[str, str]]] = [(path, {}) for path in PLAIN[language]]
     pages += [(f"{root}/{step}", LLAMA) for step in STEPS[language]]
     titles = []
     for path, answers in pages:
