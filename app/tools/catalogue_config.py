@@ -30,6 +30,7 @@ use_bidirectional_attention
 _LATENT = """
 q_lora_rank kv_lora_rank qk_nope_head_dim qk_rope_head_dim qk_head_dim v_head_dim o_lora_rank
 o_groups mla_use_nope mla_use_output_gate index_head_dim index_n_heads index_topk
+indexer_rope_interleave
 index_topk_freq index_skip_topk_offset index_share_for_mtp_iteration indexer_types
 compress_ratios hc_mult
 """

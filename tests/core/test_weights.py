@@ -98,6 +98,19 @@ def test_weights_of_every_oracle_case_agree_with_vllm() -> None:
     assert max(max(found) for found in errors.values()) < 0.0006
 
 
+def test_weights_of_the_whole_catalogue_agree_with_vllm() -> None:
+    """Two and eight cards and two stages: 253 more answers of vLLM's code, within 0.11 %."""
+    golden = json.loads((GOLDEN / "weights_generated.json").read_text(encoding="utf-8"))
+    for slug, tensor_parallel, pipeline, theirs in golden["rows"]:
+        layout = Layout(tensor_parallel_size=tensor_parallel, pipeline_parallel_size=pipeline)
+        model = catalogue().models[slug]
+        asked = replace(request(slug, layout=layout), checkpoint=Checkpoint(model.hf_id, "16 bit"))
+        ours = parameter_bytes_per_rank(asked, resolve_engine_args(asked))
+        error = max(abs(a / b - 1) for a, b in zip(ours, theirs, strict=True))
+        assert error < 0.0011, (slug, layout, error)
+    assert len(golden["rows"]) == 253
+
+
 def test_weights_without_expert_padding_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Negative control: gpt-oss without its kernels' padding misses by more than 5 %."""
     case = next(each for each in weight_cases() if each.name == "a100-002")

@@ -61,6 +61,7 @@ class Traits:
     head_bias: bool = False
     rotary: bool = True
     rotary_dtype: str | None = None
+    indexer_rotary_dtype: str | None = None
     mrope_positions_factor: int = 1
 
 

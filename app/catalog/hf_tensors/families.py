@@ -52,7 +52,7 @@ FAMILIES: dict[str, Traits] = {
         router_loaded_dtype="float32",
     ),
     "deepseek_v3": DEEPSEEK,
-    "deepseek_v32": DEEPSEEK,
+    "deepseek_v32": replace(DEEPSEEK, indexer_rotary_dtype="float32"),
     "glm_moe_dsa": DEEPSEEK,
     "glm4_moe_lite": replace(DEEPSEEK, router_loaded_dtype="float32", sequence_parallel=False),
     "kimi_k2": replace(DEEPSEEK, rotary_dtype="float32"),

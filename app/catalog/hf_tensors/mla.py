@@ -127,11 +127,11 @@ def mla_decoder(config: Fields, text: Fields, traits: Traits) -> list[TensorGrou
 
 
 def rotary_tables(text: Fields, traits: Traits, *, sparse: bool) -> list[TensorGroup]:
-    """Table of the rotary dimensions; DeepSeek-V3.2's indexer keeps its own in FP32."""
+    """Table of the rotary dimensions, and a second one where the indexer turns them otherwise."""
     size = text.integer("qk_rope_head_dim", 0, high=LARGEST_COUNT)
     tables = rotary_cache(text, size, whole=True, dtype=traits.rotary_dtype)
-    if sparse and text.text("model_type") == "deepseek_v32":
-        tables += rotary_cache(text, size, whole=True, dtype="float32")
+    if sparse and not text.flag("indexer_rope_interleave"):
+        tables += rotary_cache(text, size, whole=True, dtype=traits.indexer_rotary_dtype)
     return tables
 
 
