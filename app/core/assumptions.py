@@ -15,7 +15,7 @@ def given_assumptions(request: SizingRequest) -> Iterator[Assumption]:
     gpu, layout = request.gpu, request.layout
     if gpu.driver_memory_bytes is None:
         yield Assumption("driver_memory_unknown")
-    if request.release.memory is None and not _memory_given(request):
+    if request.release.memory is None and request.given_cache_bytes is None:
         yield Assumption(
             "memory_estimate_not_offered", (("vllm_version", request.release.version),)
         )
@@ -76,10 +76,3 @@ def estimate_assumptions(start: Start, card: CardMemory) -> Iterator[Assumption]
             "cudagraphs_outside_budget",
             (("cudagraph_bytes", int(start.captured_graphs().likely)),),
         )
-
-
-def _memory_given(request: SizingRequest) -> bool:
-    return (
-        request.measured.available_kv_cache_memory_bytes is not None
-        or request.engine_args.kv_cache_memory_bytes is not None
-    )

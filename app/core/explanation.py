@@ -138,7 +138,7 @@ def _planning(result: SizingResult, resolved: ResolvedEngineArgs, plan: Planning
 def _memory(result: SizingResult, resolved: ResolvedEngineArgs) -> Iterator[Step]:
     """The budget and what leaves it; nothing where the memory was given."""
     available, total = result.available_kv_cache_memory, result.total_memory_bytes
-    if available is None or total is None or available.low == available.high:
+    if available is None or total is None or result.request.given_cache_bytes is not None:
         return
     requested = math.ceil(total * resolved.gpu_memory_utilization)
     yield Step(

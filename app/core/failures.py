@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from app.core.budget import free_at_start
 from app.core.coefficients import Bounds
+from app.core.engine import ResolvedEngineArgs
 from app.core.memory import StageMemory, Start
+from app.core.model_spec import ModelSpec, StateSpec
+from app.core.reasons import ReasonCode
 from app.core.refusals import gib, refuse
+from app.core.request import SizingRequest
+from app.core.result import Cache
 
 
 def check_free_memory(start: Start, total: Bounds) -> None:
@@ -102,6 +108,30 @@ def check_graphs(start: Start, total: Bounds) -> None:
             left_bytes=int(left),
             missing_bytes=int(graphs.likely - left),
         )
+
+
+def check_state_slots(request: SizingRequest, resolved: ResolvedEngineArgs, cache: Cache) -> None:
+    """Refuse more sequences than there are blocks for recurrent states: graphs need one each.
+
+    Only releases that raise have a text for it; before, the graphs were cut down.
+    Source: vllm/config/compilation.py resolve_cudagraph_mode_and_sizes.
+    """
+    code: ReasonCode = "mamba_blocks_below_max_num_seqs"
+    if resolved.enforce_eager or not keeps_states(request.model):
+        return
+    if request.release.error(code) and resolved.max_num_seqs > cache.num_gpu_blocks:
+        raise refuse(
+            request.release,
+            code,
+            max_num_seqs=resolved.max_num_seqs,
+            num_gpu_blocks=cache.num_gpu_blocks,
+        )
+
+
+@lru_cache(maxsize=1024)
+def keeps_states(model: ModelSpec) -> bool:
+    """Whether any layer keeps a recurrent state."""
+    return any(isinstance(layer.cache, StateSpec) for layer in model.layers)
 
 
 def check_start(start: Start, total: Bounds, stages: Sequence[StageMemory]) -> None:

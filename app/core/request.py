@@ -39,3 +39,9 @@ class SizingRequest:
     engine_args: EngineArgs = field(default_factory=EngineArgs)
     measured: Measured = field(default_factory=Measured)
     gpu_total_memory_bytes: int | None = None
+
+    @property
+    def given_cache_bytes(self) -> int | None:
+        """Memory for the cache that somebody measured or fixed, bytes per card; None: estimated."""
+        measured = self.measured.available_kv_cache_memory_bytes
+        return self.engine_args.kv_cache_memory_bytes if measured is None else measured

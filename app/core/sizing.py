@@ -14,7 +14,7 @@ from app.core.budget import CardMemory, card_memory, requested_memory
 from app.core.engine import ResolvedEngineArgs
 from app.core.engine_defaults import resolve_engine_args
 from app.core.expectation import Expectation, binding_stage, expectation
-from app.core.failures import check_start
+from app.core.failures import check_start, check_state_slots
 from app.core.kv_cache import CacheShape, cache_shape, lay_out
 from app.core.log_lines import log_lines
 from app.core.memory import StageMemory, Start
@@ -124,27 +124,24 @@ def _estimate(request: SizingRequest, plan: _Plan) -> _Estimate | None:
     return _Estimate(start, card, start.stages())
 
 
-def _given_bytes(request: SizingRequest) -> int | None:
-    """Memory for the cache that somebody measured or fixed, bytes per card."""
-    measured = request.measured.available_kv_cache_memory_bytes
-    return request.engine_args.kv_cache_memory_bytes if measured is None else measured
-
-
 def _cache(request: SizingRequest, plan: _Plan, estimate: _Estimate | None) -> Cache | None:
     """Lay out the cache; None where no memory is estimated for this release. Raises Refusal."""
-    given = _given_bytes(request)
+    given = request.given_cache_bytes
     measured = request.measured.available_kv_cache_memory_bytes is not None
     if estimate is not None and not measured:
         check_start(estimate.start, estimate.card.total, estimate.stages)
     if given is not None:
-        stages = request.layout.pipeline_parallel_size
-        return lay_out(plan.shape, plan.resolved, request.release, (given,) * stages)
-    if estimate is not None:
-        likely = tuple(int(stage.available.likely) for stage in estimate.stages)
-        return lay_out(plan.shape, plan.resolved, request.release, likely)
-    if request.release.memory is None:
+        available = (given,) * request.layout.pipeline_parallel_size
+    elif estimate is not None:
+        available = tuple(int(stage.available.likely) for stage in estimate.stages)
+    elif request.release.memory is None:
         return None
-    raise refuse(request.release, "gpu_memory_unknown")
+    else:
+        raise refuse(request.release, "gpu_memory_unknown")
+    cache = lay_out(plan.shape, plan.resolved, request.release, available)
+    if not measured:
+        check_state_slots(request, plan.resolved, cache)
+    return cache
 
 
 def _answer(
@@ -210,7 +207,7 @@ def _expected(
     cache: Cache | None,
 ) -> Expectation:
     """Give the range of an estimate; a given memory or number of blocks has none."""
-    if estimate is None or _given_bytes(request) is not None:
+    if estimate is None or request.given_cache_bytes is not None:
         return Expectation()
     if resolved.num_gpu_blocks_override is not None:
         return Expectation()
@@ -218,7 +215,7 @@ def _expected(
 
 
 def _available(request: SizingRequest, expected: Expectation) -> Range | None:
-    given = _given_bytes(request)
+    given = request.given_cache_bytes
     return expected.available if given is None else Range(given, given, given)
 
 
@@ -228,7 +225,7 @@ def _memory(
     if estimate is None:
         return ()
     stage = binding_stage(estimate.stages, shape)
-    return memory_bar(stage, estimate.card.total, _given_bytes(request))
+    return memory_bar(stage, estimate.card.total, request.given_cache_bytes)
 
 
 def _verdict(

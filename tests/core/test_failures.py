@@ -6,8 +6,9 @@ import pytest
 
 from app.core.coefficients import Bounds, exactly
 from app.core.layout import Layout
+from app.core.model_spec import LayerSpec, StateSpec
 from app.core.reasons import Reason
-from app.core.request import SizingRequest
+from app.core.request import Measured, SizingRequest
 from app.core.sizing import size
 from app.core.units import GIB
 from tests.core.memory_case import card, dense, release, request, runner
@@ -125,8 +126,6 @@ def test_graphs_captured_after_sizing_can_overrun() -> None:
 
 def test_with_the_available_memory_given_nothing_else_is_asked() -> None:
     """Weights may be larger than the card: only the block arithmetic counts."""
-    from app.core.request import Measured  # noqa: PLC0415 - one test
-
     asked = request(
         release=release(weights=weights(500.0)),
         measured=Measured(available_kv_cache_memory_bytes=GIB),
@@ -152,3 +151,30 @@ def test_the_tightest_stage_decides(stages: int) -> None:
         release=release(weights=weights(100.0 * stages)),
     )
     assert reason(asked).code in {"weights_do_not_fit", "no_memory_for_kv_cache"}
+
+
+STATE = StateSpec("gated_delta_net", 4, 16, 128, 8, 128)
+HYBRID = dense(layers=(LayerSpec(STATE), *dense().layers))
+
+
+def test_more_sequences_than_states_cannot_capture_graphs() -> None:
+    """Each decoding sequence of a recurrent model needs a block: 500,000 do not have one."""
+    asked = request(model=HYBRID, max_num_seqs=500_000, max_num_batched_tokens=500_000)
+    found = reason(asked)
+    assert found.code == "mamba_blocks_below_max_num_seqs"
+    numbers = dict(found.numbers)
+    blocks = numbers["num_gpu_blocks"]
+    assert numbers["max_num_seqs"] == 500_000
+    assert 0 < int(blocks) < 500_000
+    assert f"Please lower max_num_seqs to at most {blocks}" in found.vllm_error
+    assert size(request(model=HYBRID, max_num_seqs=int(blocks), max_num_batched_tokens=500_000)).ok
+
+
+def test_states_are_enough_without_graphs_and_in_releases_that_cut_them_down() -> None:
+    """Eager starts, models without states, older releases and given memory pass."""
+    many = {"max_num_seqs": 500_000, "max_num_batched_tokens": 500_000}
+    assert size(request(model=HYBRID, **many, enforce_eager=True)).ok
+    assert size(request(**many, num_gpu_blocks_override=500)).ok
+    assert size(request(model=HYBRID, **many, release=release("0.16.0"))).ok
+    given = Measured(available_kv_cache_memory_bytes=8 * GIB)
+    assert size(request(model=HYBRID, **many, measured=given)).ok

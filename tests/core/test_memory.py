@@ -82,7 +82,8 @@ def test_the_sampler_sets_the_peak_where_many_sequences_are_sampled() -> None:
 
 def test_no_more_rows_are_sampled_than_tokens_run() -> None:
     """The sampler sees min(tokens, sequences) rows."""
-    few = stage(request(max_num_seqs=4096, max_num_batched_tokens=2048))
+    fewer = start(request(max_num_seqs=2048, max_num_batched_tokens=2048))
+    (few,) = replace(fewer, resolved=replace(fewer.resolved, max_num_seqs=4096)).stages()
     assert few.peak_activation.likely == 10.0 * 2048 * VOCABULARY + hidden(2048)
 
 

@@ -7,6 +7,7 @@ import pytest
 from app.core.engine_defaults import resolve_engine_args
 from app.core.kv_cache import cache_shape
 from app.core.layout import Layout
+from app.core.model_spec import TensorGroup
 from app.core.planning import copy_weights_bytes, planning, planning_memory_bytes
 from app.core.request import SizingRequest
 from app.core.result import Planning
@@ -116,8 +117,6 @@ def test_a_copy_holds_the_whole_checkpoint(layout: Layout) -> None:
 
 def test_experts_spread_over_engines_count_by_their_share() -> None:
     """With expert parallelism over two engines a copy holds half of the experts."""
-    from app.core.model_spec import TensorGroup  # noqa: PLC0415 - the only test with tensors
-
     groups = (
         TensorGroup("self_attn.q_proj", "attn", 0, 1024, 1024, sharding="column"),
         TensorGroup("mlp.experts.down_proj", "expert", 0, 1024, 512, 8, "expert_row"),
