@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.core.backends import AttentionBackend, BackendBook, BackendOrder
+from app.core.attention_layer import AttentionBackend
+from app.core.backends import BackendBook, BackendOrder
 
 Number = tuple[int, ...]
 _NEWEST: Number = (10**6,)
@@ -40,12 +41,28 @@ def load_backends(path: Path) -> BackendRows:
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     try:
         return BackendRows(
-            tuple((*_bounds(row), _backend(row)) for row in table["backend"]),
+            tuple(_backends(table["backend"])),
             tuple((*_bounds(row), _order(row)) for row in table["order"]),
             tuple(table["reasons"].items()),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise BackendDataError(f"{path.name}: {error}") from error
+
+
+def _backends(
+    rows: Iterable[Mapping[str, Any]],
+) -> Iterator[tuple[Number, Number, AttentionBackend]]:
+    """Lay each row over the row of the same name before it, which ends where this one begins."""
+    chains: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        chain = chains.setdefault(row["name"], [])
+        chain.append({**(chain[-1] if chain else {}), **row})
+    for name, chain in chains.items():
+        starts = [_bounds(row)[0] for row in chain]
+        if starts != sorted(starts):
+            raise ValueError(f"backend {name}: its rows are not in the order of their releases")
+        for row, start, end in zip(chain, starts, [*starts[1:], _NEWEST], strict=True):
+            yield start, end, _backend(row)
 
 
 def _bounds(row: Mapping[str, Any]) -> tuple[Number, Number]:
@@ -58,7 +75,7 @@ def _backend(row: Mapping[str, Any]) -> AttentionBackend:
     for key in ("kv_cache_dtypes", "model_dtypes"):
         if key in values:
             values[key] = frozenset(values[key])
-    for key in ("block_sizes", "head_sizes", "majors", "rules"):
+    for key in _TUPLES:
         values[key] = tuple(values.get(key, ()))
     for key in ("min_capability", "max_capability"):
         if key in values:
@@ -81,3 +98,12 @@ def _number(version: str) -> Number:
 
 
 _BOUNDS = frozenset({"since", "before"})
+_TUPLES = (
+    "block_sizes",
+    "head_sizes",
+    "majors",
+    "quantized_majors",
+    "sink_majors",
+    "qk_nope_head_dims",
+    "rules",
+)

@@ -51,6 +51,7 @@ def nemotron_h(text: Fields, model_type: str) -> Layers:
         num_groups=text.integer("n_groups", 1, low=1),
         conv_dim=heads * head_dim,
         ssm_dtype=text.text("mamba_ssm_cache_dtype", "float32"),
+        chunk_size=_chunk_size(text),
     )
     if not types:
         raise ConfigError("config_key_missing", (("key", text.path + "layers_block_type"),))
@@ -125,6 +126,7 @@ def mamba(text: Fields, model_type: str) -> Layers:
             key_head_dim=size,
             num_groups=text.integer("n_groups", 1, low=1),
             conv_dim=channels,
+            chunk_size=_chunk_size(text),
         )
     else:
         state = StateSpec("mamba1", kernel, key_head_dim=size, conv_dim=channels)
@@ -218,7 +220,13 @@ def _mamba2(
         key_head_dim=text.integer("mamba_d_state", 128, low=1),
         num_groups=text.integer(groups, 1, low=1),
         conv_dim=channels,
+        chunk_size=_chunk_size(text),
     )
+
+
+def _chunk_size(text: Fields) -> int:
+    """Tokens the Mamba-2 kernel reads at once. Source: ModelConfig.get_mamba_chunk_size."""
+    return text.first_integer("mamba_chunk_size", "chunk_size", default=2048, low=1, high=2**20)
 
 
 def _kda(heads: int, head_dim: int, kernel: int, *, bounded_gate: bool = False) -> StateSpec:

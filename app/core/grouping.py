@@ -8,7 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from app.core.groups import Group, GroupingRules, PageSizeError, form_groups
+from app.core.groups import (
+    LOCAL_KINDS,
+    Group,
+    GroupingRules,
+    PageSizeError,
+    PromotionError,
+    form_groups,
+)
 from app.core.kv_spec import KvSpec, RequestLength
 from app.core.layer_cache import CacheContext
 from app.core.layer_plan import LayerPlan, plan_layers
@@ -23,7 +30,7 @@ class Grouping:
 
     `bytes_per_block_by_stage` are bytes on one rank of each pipeline stage (0: no cache there).
     `kinds` are the distinct specs with the number of groups each stands for; `layer_bytes` the
-    page bytes of all layers of a stage by spec, without the padding that groups add.
+    page bytes of all layers of a stage by spec, as they are before they are grouped.
     """
 
     groups: tuple[Group, ...]
@@ -48,30 +55,51 @@ def group_layers(model: ModelSpec, context: CacheContext) -> Grouping:
 @lru_cache(maxsize=16384)
 def _grouping(model: ModelSpec, context: CacheContext) -> Grouping | Refusal:
     """Plan and group the layers once for a model and context; a refusal is kept like an answer."""
-    release = context.release
     try:
         plan = plan_layers(model, context)
-        rules = GroupingRules(
-            release.group_tolerance,
-            release.pads_attention_pages,
-            plan.packs_mixed_pages,
-            context.hybrid_manager,
-        )
-        groups = form_groups(plan.specs, rules)
+        groups = _groups(plan, context)
     except Refusal as refusal:
         return refusal
-    except PageSizeError as error:
-        page, largest = error.args
-        numbers = {"page_size_bytes": page, "largest_page_size_bytes": largest}
-        return refuse(release, "refused_by_vllm", "page_sizes", **numbers)
     stages = range(context.pipeline_parallel_size)
     return Grouping(
         groups=groups,
         bytes_per_block_by_stage=tuple(_widest_bytes(groups, plan, stage) for stage in stages),
         kinds=_kinds(groups),
-        layer_bytes=tuple(_layer_bytes(groups, plan, stage) for stage in stages),
+        layer_bytes=tuple(_layer_bytes(plan, stage) for stage in stages),
         backends=plan.backends,
     )
+
+
+def _groups(plan: LayerPlan, context: CacheContext) -> tuple[Group, ...]:
+    """Group the planned layers, or refuse in the release's words."""
+    release = context.release
+    manager = context.hybrid_manager and release.hybrid_manager
+    if any(spec.kind == "chunked_local" for spec in plan.specs):
+        manager = manager and release.hybrid_chunked_local
+    rules = GroupingRules(
+        tolerance=release.group_tolerance,
+        uniform_type_groups=release.uniform_type_groups,
+        unifies_page_sizes=release.unifies_page_sizes,
+        pads_attention_pages=release.pads_attention_pages,
+        packs_mixed_pages=plan.packs_mixed_pages,
+        hybrid_manager=manager,
+    )
+    if plan.packs_mixed_pages and not manager and release.error("packed_promotion"):
+        raise refuse(release, "refused_by_vllm", "packed_promotion")
+    dcp = context.decode_context_parallel_size
+    try:
+        groups = form_groups(plan.specs, rules)
+    except PageSizeError as error:
+        page, largest = error.args
+        numbers = {"page_size_bytes": page, "largest_page_size_bytes": largest}
+        raise refuse(release, "refused_by_vllm", "page_sizes", **numbers) from error
+    except PromotionError as error:
+        raise refuse(release, "refused_by_vllm", "promotion_failed") from error
+    if dcp > 1 and any(spec.kind in LOCAL_KINDS for group in groups for spec in group.specs):
+        raise refuse(release, "dcp_not_supported", "dcp_sliding_window")
+    if dcp > 1 and len(groups) > 1 and release.error("dcp_hybrid"):
+        raise refuse(release, "dcp_not_supported", "dcp_hybrid")
+    return groups
 
 
 def _widest_bytes(groups: tuple[Group, ...], plan: LayerPlan, stage: int) -> int:
@@ -89,14 +117,11 @@ def _widest_bytes(groups: tuple[Group, ...], plan: LayerPlan, stage: int) -> int
     )
 
 
-def _layer_bytes(
-    groups: tuple[Group, ...], plan: LayerPlan, stage: int
-) -> tuple[tuple[KvSpec, int], ...]:
+def _layer_bytes(plan: LayerPlan, stage: int) -> tuple[tuple[KvSpec, int], ...]:
     found: dict[KvSpec, int] = {}
-    for group in groups:
-        for layer, spec in zip(group.layers, group.specs, strict=True):
-            if plan.stages[layer] == stage:
-                found[spec] = found.get(spec, 0) + spec.page_size_bytes
+    for spec, own_stage in zip(plan.specs, plan.stages, strict=True):
+        if own_stage == stage:
+            found[spec] = found.get(spec, 0) + spec.page_size_bytes
     return tuple(found.items())
 
 

@@ -20,6 +20,10 @@ class PageSizeError(ValueError):
     """Pages of different layers that vLLM cannot bring to one size."""
 
 
+class PromotionError(ValueError):
+    """Layers that do not become one kind without the hybrid KV cache manager."""
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """Layers with one block table: their indices and their specs, which may differ in page size.
@@ -40,32 +44,43 @@ class Group:
 class GroupingRules:
     """What a release and the layout of the cache in memory change about grouping.
 
-    `tolerance`: the largest bucket sets the group size when it is below this times the smallest.
-    `pads_attention_pages`: pages that do not divide the largest are padded, else refused.
-    `packs_mixed_pages`: blocks hold the pages of all layers, so mixed pages pack (DeepSeek-V4).
+    tolerance             the largest bucket sets the group size when it is below this times the
+                          smallest
+    uniform_type_groups   layers of one type share a group whatever their heads
+    unifies_page_sizes    smaller pages grow by a larger block, else mixed pages are refused
+    pads_attention_pages  pages that do not divide the largest are padded, else refused
+    packs_mixed_pages     blocks hold the pages of all layers, so mixed pages pack (DeepSeek-V4)
+    hybrid_manager        windows have groups of their own
     """
 
     tolerance: float
+    uniform_type_groups: bool
+    unifies_page_sizes: bool
     pads_attention_pages: bool
     packs_mixed_pages: bool
     hybrid_manager: bool
 
 
 def form_groups(specs: Sequence[KvSpec], rules: GroupingRules) -> tuple[Group, ...]:
-    """Group the layers of a whole model. Raises PageSizeError."""
+    """Group the layers of a whole model. Raises PageSizeError and PromotionError."""
     if not specs:
         return ()
     layers = list(specs)
-    if not rules.hybrid_manager:
+    if not rules.hybrid_manager and not is_uniform_type(layers):
         layers = _without_windows(layers)
+        if not is_uniform_type(layers):
+            raise PromotionError
+    pages = {spec.page_size_bytes for spec in layers}
     everything = tuple(range(len(layers)))
-    if is_uniform_type(layers):
+    if is_uniform_type(layers) and (rules.uniform_type_groups or len(pages) == 1):
         return (Group(everything, tuple(layers)),)
-    if rules.packs_mixed_pages and len({spec.page_size_bytes for spec in layers}) > 1:
+    if rules.packs_mixed_pages and len(pages) > 1:
         return tuple(
             Group(tuple(indices), tuple(layers[i] for i in indices))
             for indices in packed_groups(layers)
         )
+    if len(pages) > 1 and not rules.unifies_page_sizes:
+        raise PageSizeError(min(pages), max(pages))
     return _uniform_page_groups(_unify_page_sizes(layers, rules), rules.tolerance)
 
 
@@ -76,6 +91,7 @@ def is_uniform_type(specs: Sequence[KvSpec]) -> bool:
         return all(
             spec.kind == "mamba"
             and spec.state_blocks == first.state_blocks
+            and spec.state_every_block == first.state_every_block
             and spec.block_size == first.block_size
             and spec.page_size_bytes == first.page_size_bytes
             for spec in specs

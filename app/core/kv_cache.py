@@ -72,38 +72,48 @@ def lay_out(
     """Lay a known shape out in the memory of each pipeline stage, bytes. Raises Refusal."""
     if not shape.groups:
         raise refuse(release, "refused_by_vllm", "no_cache")
-    override = resolved.num_gpu_blocks_override
-    available = [
-        size if override is None else override * block
-        for size, block in zip(
-            available_bytes_per_stage, shape.bytes_per_block_by_stage, strict=True
-        )
-    ]
+    available = _given_bytes(shape, resolved, available_bytes_per_stage)
+    checked = available if release.override_in_fit_check else available_bytes_per_stage
     blocks = min(
         size // block
         for size, block in zip(available, shape.bytes_per_block_by_stage, strict=True)
         if block
     )
-    shape = _fitting(shape, resolved, release, available)
-    concurrency = blocks / shape.blocks_per_request
+    shape = _fitting(shape, resolved, release, checked)
+    tokens, concurrency = _tokens(shape, release, blocks)
     return Cache(
         num_gpu_blocks=blocks,
         block_size=shape.block_size,
         bytes_per_block=shape.bytes_per_block,
         blocks_per_request=shape.blocks_per_request,
-        kv_cache_size_tokens=_tokens(shape, release, blocks, concurrency),
+        kv_cache_size_tokens=tokens,
         max_concurrency=concurrency,
         max_model_len=shape.length.max_model_len,
         groups=shape.groups,
     )
 
 
-def _tokens(shape: CacheShape, release: Release, blocks: int, concurrency: float) -> int:
-    """Tokens that the log prints; up to 0.20.0 counted in blocks of the smallest group."""
+def _given_bytes(
+    shape: CacheShape, resolved: ResolvedEngineArgs, available_bytes_per_stage: Sequence[int]
+) -> Sequence[int]:
+    """Bytes of each stage for the blocks given by hand, else what the card has left."""
+    override = resolved.num_gpu_blocks_override
+    if override is None:
+        return available_bytes_per_stage
+    return [override * block for block in shape.bytes_per_block_by_stage]
+
+
+def _tokens(shape: CacheShape, release: Release, blocks: int) -> tuple[int, float]:
+    """Tokens and concurrency that the log prints; up to 0.20.0 tokens counted in blocks."""
+    max_model_len = shape.length.max_model_len
+    if release.tokens_rule == "slots":
+        tokens = blocks * shape.block_size
+        return tokens, tokens / max_model_len
+    concurrency = blocks / shape.blocks_per_request
     if release.tokens_rule == "concurrency":
-        return int(concurrency * shape.length.max_model_len)
+        return int(concurrency * max_model_len), concurrency
     tokens = blocks // len(shape.groups) * shape.block_size
-    return tokens * shape.length.decode_context_parallel_size
+    return tokens * shape.length.decode_context_parallel_size, concurrency
 
 
 def _fitting(
@@ -224,6 +234,7 @@ def _grouping_of(request: SizingRequest, resolved: ResolvedEngineArgs) -> Groupi
     context = CacheContext(
         release=request.release,
         capability=request.gpu.compute_capability,
+        gpu_name=request.gpu.name,
         tensor_parallel_size=layout.tensor_parallel_size,
         pipeline_parallel_size=layout.pipeline_parallel_size,
         decode_context_parallel_size=layout.decode_context_parallel_size,

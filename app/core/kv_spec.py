@@ -49,6 +49,7 @@ class KvSpec:
     retained_tokens        kept below the window for drafts of several modules
     padded_page_bytes      bytes the page is padded to, None for no padding
     state_blocks           blocks a request takes in a recurrent layer, whatever its length
+    state_every_block      and one for every block of tokens, where each keeps a state
     identity               what else must agree for two layers to be one kind
     """
 
@@ -60,6 +61,7 @@ class KvSpec:
     retained_tokens: int = 0
     padded_page_bytes: int | None = None
     state_blocks: int = 0
+    state_every_block: bool = False
     identity: tuple[int | str, ...] = ()
 
     @property
@@ -83,7 +85,8 @@ class KvSpec:
         """Count the blocks that one request of that length takes at most."""
         tokens = length.max_model_len
         if self.kind == "mamba":
-            return self.state_blocks
+            every = ceil_div(tokens, self.block_size) if self.state_every_block else 0
+            return self.state_blocks + every
         if self.kind in {"sliding_window", "sliding_window_mla"}:
             # A window may begin in the middle of a block: one block more.
             kept = (self.window or 1) - 1 + self.retained_tokens + length.max_in_flight_tokens

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from app.core.backends import (
+from app.core.attention_layer import (
     BLACKWELL,
     CONSUMER_BLACKWELL,
     HOPPER,
@@ -33,11 +33,12 @@ class CacheContext:
     `cache_dtype` and `dtype` are the KV cache's and the model's; `ssm_dtype` the recurrent state's
     (`auto`: what the config asks for). `draft_layers` counts draft layers that share the cache.
     `mm_prefix` says that images attend in both directions. `capability` is None for a card that is
-    not NVIDIA's or not known.
+    not NVIDIA's or not known; `gpu_name` occurs in refusals.
     """
 
     release: Release
     capability: Capability | None
+    gpu_name: str
     tensor_parallel_size: int
     pipeline_parallel_size: int
     decode_context_parallel_size: int
@@ -66,7 +67,7 @@ def attention_spec(
     """Cache of one attention layer on one rank."""
     heads = context.kv_heads(spec.num_kv_heads)
     content = head_bytes(cache_dtype, context.dtype, spec.head_size, spec.head_size_v)
-    if spec.kind == "sliding_window":
+    if spec.kind == "sliding_window" and context.release.window_blocks_follow_kernel:
         block_size = window_block_size(backend, block_size)
     return KvSpec(
         kind=spec.kind,
@@ -127,6 +128,7 @@ def state_spec(
         tokens_per_state=0,
         padded_page_bytes=padded_page_bytes,
         state_blocks=state_blocks(spec, context),
+        state_every_block=context.mamba_cache_mode == "all",
         identity=(spec.kind, size),
     )
 
@@ -135,8 +137,11 @@ def state_bytes(spec: StateSpec, context: CacheContext) -> int:
     """Bytes of one layer's state on one rank: convolution and recurrent part."""
     tp = context.tensor_parallel_size
     conv = ELEMENT_BYTES[context.dtype]
-    wanted = spec.ssm_dtype if context.ssm_dtype == "auto" else context.ssm_dtype
-    ssm = ELEMENT_BYTES[wanted or context.dtype]
+    asked = spec.kind == "kda" or context.release.state_dtype_from_config
+    wanted = context.ssm_dtype
+    if wanted == "auto":
+        wanted = spec.ssm_dtype if asked and spec.ssm_dtype else context.dtype
+    ssm = ELEMENT_BYTES[wanted]
     heads = spec.num_value_heads // tp
     window = max(0, spec.conv_kernel - 1)
     drafts = context.num_speculative_tokens
@@ -164,12 +169,14 @@ def state_bytes(spec: StateSpec, context: CacheContext) -> int:
 
 
 def state_blocks(spec: StateSpec, context: CacheContext) -> int:
-    """Blocks that a request takes in one recurrent layer.
+    """Blocks that a request takes in one recurrent layer, besides one for every block of tokens.
 
     Source: vllm/v1/kv_cache_interface.py `MambaSpec.max_memory_usage_bytes`.
     """
-    release = context.release
-    drafts = context.num_speculative_tokens if release.mamba_draft_blocks else 0
+    release, drafts = context.release, context.num_speculative_tokens
+    if context.mamba_cache_mode == "all":
+        return drafts * release.mamba_all_draft_blocks
+    drafts *= release.mamba_draft_blocks
     if context.mamba_cache_mode != "align":
         return release.mamba_blocks[0] + drafts
     return release.mamba_blocks[1] + drafts + int(checkpoint_alignment(spec, context) > 0)
@@ -192,7 +199,7 @@ def checkpoint_alignment(spec: StateSpec, context: CacheContext) -> int:
             newer and spec.key_head_dim == _CHECKPOINT_HEAD_DIM
         )
         return release.gdn_block_alignment if fits else 0
-    if spec.kind == "kda" and spec.bounded_gate and release.mamba2_extra_block:
+    if spec.kind == "kda" and spec.bounded_gate and release.kda_extra_block:
         fits = major == HOPPER or newer
         return 16 if fits and spec.value_head_dim == _CHECKPOINT_HEAD_DIM else 0
     return 0

@@ -5,52 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from app.core.attention_layer import BLACKWELL, AttentionBackend
 from app.core.backend_choice import (
     BLOCK_SPARSE,
     INDEXER,
     choose_backend,
     mla_cache_dtype,
+    sparse_cache_dtype,
 )
-from app.core.backends import AttentionBackend
-from app.core.block_size import (
-    DEFAULT_BLOCK_SIZE,
-    common_block_size,
-    hybrid_block_size,
-    mixed_dtype_block_size,
-)
-from app.core.kv_dtypes import ELEMENT_BYTES, head_bytes, is_packed, latent_bytes
+from app.core.block_agreement import BlockSizes, PlannedCache, agree_on_blocks
+from app.core.kv_dtypes import is_packed
 from app.core.kv_spec import KvSpec
 from app.core.layer_cache import (
     CacheContext,
     attention_spec,
-    checkpoint_alignment,
     index_key_spec,
     latent_specs,
     state_bytes,
     state_spec,
 )
-from app.core.model_spec import (
-    AttentionSpec,
-    CacheSpec,
-    MlaSpec,
-    ModelSpec,
-    PackedSpec,
-    StateSpec,
-)
-from app.core.packed_layer import PACKED_BLOCK_SIZE, packed_cache_dtype, packed_specs
+from app.core.model_spec import AttentionSpec, CacheSpec, MlaSpec, ModelSpec, PackedSpec, StateSpec
+from app.core.packed_layer import packed_cache_dtype, packed_specs
+from app.core.refusals import refuse
 from app.core.stages import stage_of_layers
 
 _BOUNDARY_LAYERS = 2
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedCache:
-    """One cache of one layer before its block size is known."""
-
-    spec: CacheSpec
-    stage: int
-    cache_dtype: str
-    backend: AttentionBackend | None
+_DENSE_LAYOUTS, _PACKED_LAYOUTS = ["LBHNC", "BLHNC"], ["LBNHC"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +50,11 @@ def plan_layers(model: ModelSpec, context: CacheContext) -> LayerPlan:
     """Plan every layer, drafts last. Raises Refusal where no backend can serve a layer."""
     caches = tuple(_caches(model, context))
     backends = _distinct_backends(caches)
-    block_size, padded = _block_size(model, context, caches, backends)
+    _check_packed_dtype(model, context, backends)
+    sizes = agree_on_blocks(model, context, caches, backends)
     specs, stages = [], []
     for cache in caches:
-        for spec in _specs(cache, context, block_size, padded):
+        for spec in _specs(cache, context, sizes):
             specs.append(spec)
             stages.append(cache.stage)
     return LayerPlan(
@@ -120,6 +101,7 @@ def _backend(
     if isinstance(spec, AttentionSpec):
         return cache_dtype, choose_backend(model, spec, context, cache_dtype)
     if isinstance(spec, MlaSpec):
+        cache_dtype = sparse_cache_dtype(spec, context, cache_dtype)
         backend = choose_backend(model, spec, context, cache_dtype)
         return mla_cache_dtype(backend, cache_dtype), backend
     if isinstance(spec, PackedSpec):
@@ -138,70 +120,49 @@ def _distinct_backends(caches: tuple[PlannedCache, ...]) -> list[AttentionBacken
     return found
 
 
-def _block_size(
-    model: ModelSpec,
-    context: CacheContext,
-    caches: tuple[PlannedCache, ...],
-    backends: list[AttentionBackend],
-) -> tuple[int, int | None]:
-    """Agree on a block size; return it with the bytes that pages of states are padded to."""
-    if any(isinstance(cache.spec, PackedSpec) for cache in caches):
-        return PACKED_BLOCK_SIZE, None
-    if not backends:
-        return context.user_block_size or DEFAULT_BLOCK_SIZE, None
-    kernels = [backend.block_sizes for backend in backends]
-    block_size = context.user_block_size or common_block_size(kernels)
-    states = {cache.spec for cache in caches if isinstance(cache.spec, StateSpec)}
-    if states:
-        per_token = _bytes_per_token(context, caches)
-        state = max(state_bytes(spec, context) for spec in states)
-        block_size = hybrid_block_size(
-            block_size,
-            kernels,
-            state,
-            per_token,
-            use_mla=any(isinstance(cache.spec, MlaSpec) for cache in caches),
-            checkpoint_alignment=_block_alignment(states, context),
+def _check_packed_dtype(
+    model: ModelSpec, context: CacheContext, backends: list[AttentionBackend]
+) -> None:
+    """Refuse TurboQuant where its kernels cannot share a cache with those of other layers.
+
+    Source: vllm/v1/attention/backends/utils.py `get_supported_kv_cache_layouts`,
+    vllm/model_executor/layers/attention/chunked_local_attention.py.
+    """
+    if not context.cache_dtype.startswith("turboquant_"):
+        return
+    release = context.release
+    chunked = any(
+        isinstance(layer.cache, AttentionSpec) and layer.cache.kind == "chunked_local"
+        for layer in model.layers
+    )
+    if chunked and release.error("turboquant_chunked"):
+        raise refuse(
+            release,
+            "kv_dtype_not_supported",
+            "turboquant_chunked",
+            kv_cache_dtype=context.cache_dtype,
         )
-        return block_size, block_size * per_token
-    if is_packed(context.cache_dtype):
-        heads = context.kv_heads(model.num_key_value_heads)
-        wide = 2 * heads * model.head_dim
-        block_size = mixed_dtype_block_size(
-            block_size, kernels[0], wide, wide * ELEMENT_BYTES[context.dtype]
+    names = [backend.name for backend in backends]
+    on_blackwell = context.capability is not None and context.capability[0] == BLACKWELL
+    if on_blackwell and {"FLASHINFER", "TURBOQUANT"} <= set(names) and release.error("no_layout"):
+        layouts = [_DENSE_LAYOUTS if name == "FLASHINFER" else _PACKED_LAYOUTS for name in names]
+        raise refuse(
+            release,
+            "kv_dtype_not_supported",
+            "no_layout",
+            layouts=str(layouts),
+            kv_cache_dtype=context.cache_dtype,
         )
-    return block_size, None
 
 
-def _bytes_per_token(context: CacheContext, caches: tuple[PlannedCache, ...]) -> int:
-    """Bytes of one token in the first attention layer, which recurrent layers align to."""
-    for cache in caches:
-        spec = cache.spec
-        if isinstance(spec, AttentionSpec):
-            size = head_bytes(context.cache_dtype, context.dtype, spec.head_size, spec.head_size_v)
-            return context.kv_heads(spec.num_kv_heads) * size
-        if isinstance(spec, MlaSpec):
-            width = spec.kv_lora_rank + spec.qk_rope_head_dim
-            return latent_bytes(context.cache_dtype, context.dtype, width)
-    return 1
-
-
-def _block_alignment(states: set[StateSpec], context: CacheContext) -> int:
-    """Grid that checkpoints inside a prefill keep to, from the release that aligns blocks to it."""
-    if context.mamba_cache_mode != "align" or context.release.gdn_block_alignment <= 1:
-        return 1
-    alignments = [checkpoint_alignment(spec, context) for spec in states]
-    return max(alignments) if all(alignments) else 1
-
-
-def _specs(
-    cache: PlannedCache, context: CacheContext, block_size: int, padded: int | None
-) -> tuple[KvSpec, ...]:
-    spec = cache.spec
+def _specs(cache: PlannedCache, context: CacheContext, sizes: BlockSizes) -> tuple[KvSpec, ...]:
+    spec, block_size = cache.spec, sizes.attention
     if isinstance(spec, StateSpec):
-        own = block_size if context.mamba_cache_mode == "align" else 0
+        padded = sizes.padded_page_bytes
         size = state_bytes(spec, context)
-        return (state_spec(spec, context, own, padded if padded and padded != size else None),)
+        return (
+            state_spec(spec, context, sizes.state, padded if padded and padded != size else None),
+        )
     if isinstance(spec, PackedSpec):
         return packed_specs(spec, context, block_size, cache.cache_dtype)
     if isinstance(spec, MlaSpec):

@@ -56,6 +56,8 @@ def resolve_max_model_len(
     derived, key = derived_max_model_len(length, release)
     if max_model_len == AUTO_MAX_MODEL_LEN and not release.auto_max_model_len:
         raise refuse(release, "refused_by_vllm", "auto_unknown", max_model_len="auto")
+    if max_model_len == AUTO_MAX_MODEL_LEN and key == "None" and release.error("auto_without_keys"):
+        raise refuse(release, "refused_by_vllm", "auto_without_keys", max_model_len="auto")
     if max_model_len is None or max_model_len == AUTO_MAX_MODEL_LEN:
         default = int(derived)
         if length.rope_type == "longrope" and length.original_max_position_embeddings:

@@ -65,8 +65,9 @@ class StateSpec:
     its length (0 for none). Gated delta net and KDA: key and value heads and dims. Mamba-2:
     `num_value_heads` heads of `value_head_dim`, state size `key_head_dim`, `num_groups`. Mamba-1:
     state size `key_head_dim`. Linear attention: `num_value_heads` heads of `value_head_dim`.
-    `ssm_dtype` is the dtype the config asks for, None where it is the model's. `bounded_gate` is set
-    for KDA whose gate has a lower bound (Kimi-K3).
+    `ssm_dtype` is the dtype the config asks for, None where it is the model's. `bounded_gate` is
+    set for KDA whose gate has a lower bound (Kimi-K3). `chunk_size`: tokens that Mamba's kernels
+    read at once.
     """
 
     kind: StateKind
@@ -79,6 +80,7 @@ class StateSpec:
     conv_dim: int = 0
     ssm_dtype: str | None = None
     bounded_gate: bool = False
+    chunk_size: int = 2048
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ class Release:
     hybrid_prefix_caching          prefix caching is on by default for hybrids
     mamba_caching                  mode of states under prefix caching: `none` (no caching), `all`
                                    (no caching where a model cannot), `all_or_align`, `align`
+                                   (`all` where asked for), `align_only`
     mamba_blocks                   (none, align) blocks of a request per mamba group, without drafts
     mamba_draft_blocks             draft tokens add a state block each
     mamba_all_draft_blocks         and do so where every block keeps a state
@@ -124,7 +125,7 @@ class Release:
     yarn_factor_applied: bool
     rope_always: bool
     hybrid_prefix_caching: bool
-    mamba_caching: Literal["none", "all", "all_or_align", "align"]
+    mamba_caching: Literal["none", "all", "all_or_align", "align", "align_only"]
     mamba_blocks: tuple[int, int]
     mamba_draft_blocks: bool
     mamba_all_draft_blocks: bool

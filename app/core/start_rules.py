@@ -1,0 +1,62 @@
+"""What vLLM refuses about arguments before it builds the model, in its order.
+
+A check that came later than a release has no text there.
+"""
+
+from __future__ import annotations
+
+from app.core.model_traits import ModelTraits
+from app.core.refusals import refuse
+from app.core.request import SizingRequest
+
+_SIXTEEN_BIT = frozenset({"float16", "bfloat16"})
+
+
+def check_before_batches(request: SizingRequest, traits: ModelTraits, cache_dtype: str) -> None:
+    """Refuse what vllm/engine/arg_utils.py `create_engine_config` refuses. Raises Refusal."""
+    release, layout = request.release, request.layout
+    packed = cache_dtype.startswith("turboquant_")
+    if (
+        packed
+        and traits.hybrid
+        and not traits.named_attention
+        and release.error("turboquant_hybrid")
+    ):
+        raise refuse(
+            release, "kv_dtype_not_supported", "turboquant_hybrid", kv_cache_dtype=cache_dtype
+        )
+    tp, dcp = layout.tensor_parallel_size, layout.decode_context_parallel_size
+    if tp % dcp and release.error("dcp_does_not_divide"):
+        raise refuse(
+            release,
+            "dcp_not_supported",
+            "dcp_does_not_divide",
+            tensor_parallel_size=tp,
+            decode_context_parallel_size=dcp,
+        )
+    draft = request.engine_args.speculative_config
+    if draft is not None and "mtp" in draft.method and not request.model.mtp_layers:
+        raise refuse(release, "refused_by_vllm", "speculative_method", method=draft.method)
+
+
+def check_dtypes(request: SizingRequest, dtype: str, cache_dtype: str) -> None:
+    """Refuse a cache in another 16-bit dtype than the model's (0.33.0). Raises Refusal."""
+    release = request.release
+    mixed = cache_dtype in _SIXTEEN_BIT and cache_dtype != dtype
+    if mixed and release.error("cache_dtype_mismatch"):
+        raise refuse(
+            release,
+            "kv_dtype_not_supported",
+            "cache_dtype_mismatch",
+            kv_cache_dtype=cache_dtype,
+            dtype=dtype,
+        )
+
+
+def check_latent_dtype(request: SizingRequest, traits: ModelTraits, cache_dtype: str) -> None:
+    """Refuse NVFP4 for MLA. Raises Refusal."""
+    plain = cache_dtype.startswith("nvfp4") and not cache_dtype.endswith("_ds_mla")
+    if plain and traits.latent and request.release.error("nvfp4_mla"):
+        raise refuse(
+            request.release, "kv_dtype_not_supported", "nvfp4_mla", kv_cache_dtype=cache_dtype
+        )
