@@ -64,7 +64,7 @@ def shipped(version: str) -> Release:
     return load_releases(ROOT / "data" / "vllm").release_for(version)[0]
 
 
-def release(version: str = "0.32.0", **changes: object) -> Release:
+def release(version: str = "0.32.0", /, **changes: object) -> Release:
     """Return a release with the round coefficients; `changes` are coefficients."""
     return replace(shipped(version), memory=coefficients(**changes))
 
