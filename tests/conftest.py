@@ -42,9 +42,17 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def settings() -> Settings:
-    """Return the settings most tests run with: all defaults, one host that may embed."""
-    return Settings(frame_ancestors=("https://www.example.com",), log_level="error")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Return the settings most tests run with: defaults, one host that may embed, own folder.
+
+    Nothing is delivered in the background; tests of delivery run it themselves.
+    """
+    return Settings(
+        frame_ancestors=("https://www.example.com",),
+        log_level="error",
+        data_dir=tmp_path_factory.mktemp("var"),
+        deliver=False,
+    )
 
 
 @pytest.fixture(scope="session")

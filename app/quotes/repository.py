@@ -58,7 +58,7 @@ class Repository:
         self._storage = storage
 
     # A database that restarts is back within seconds. Trying again is safe: one form is one quote.
-    @stamina.retry(on=StorageUnavailableError, attempts=4, timeout=12, wait_initial=0.2)
+    @stamina.retry(on=StorageUnavailableError, attempts=3, timeout=6, wait_initial=0.2)
     def save(self, draft: Quote, channels: Sequence[str]) -> Saved:
         """Store a quote with a new reference, and what must be told to whom.
 

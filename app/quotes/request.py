@@ -26,6 +26,13 @@ _LOCAL: Final = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*
 _LABEL: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.IGNORECASE)
 _LINK: Final = re.compile(r"https?://|www\.", re.IGNORECASE)
 _NOT_IN_LINES: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
+# what no page of HTML may hold: control signs and the code points that are no characters
+_NOT_IN_PAGES: Final = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
+    + "".join(f"{chr(plane << 16 | 0xFFFE)}{chr(plane << 16 | 0xFFFF)}" for plane in range(1, 17))
+    + "]"
+)
 _BIDI: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
@@ -60,7 +67,11 @@ class Contact:
 
 @dataclass(frozen=True, slots=True)
 class QuoteForm:
-    """A form as it was sent. `entered` keeps every text, so that nothing is typed twice."""
+    """A form as it was sent.
+
+    `entered` keeps every text, so that nothing is typed twice; of it only signs that no page can
+    show are left out.
+    """
 
     contact: Contact
     problems: tuple[EntryProblem, ...]
@@ -86,7 +97,7 @@ class _UnusableError(Exception):
 
 def read_quote_form(texts: Mapping[str, str]) -> QuoteForm:
     """Read a sent form. Never raises: what cannot be used is listed, in the order of the form."""
-    entered = {name: texts.get(name, "") for name in FIELDS}
+    given = {name: texts.get(name, "") for name in FIELDS}
     readers = {
         "email": _email,
         **dict.fromkeys(LINES, None),
@@ -94,21 +105,24 @@ def read_quote_form(texts: Mapping[str, str]) -> QuoteForm:
         "message": _message,
         "start_log": _start_log,
     }
-    values: dict[str, object] = {"marketing": bool(entered["marketing"])}
+    values: dict[str, object] = {"marketing": bool(given["marketing"])}
     problems = []
     for name in FIELDS[:-1]:
         reader = readers[name]
         try:
-            values[name] = reader(entered[name]) if reader else _line(entered[name], LINES[name])
+            values[name] = reader(given[name]) if reader else _line(given[name], LINES[name])
         except _UnusableError as error:
             problems.append(EntryProblem(error.code, name, error.numbers))
+    entered = {name: _NOT_IN_PAGES.sub("", text) for name, text in given.items()}
     return QuoteForm(Contact(**values), tuple(problems), entered)  # type: ignore[arg-type]
 
 
 def _line(text: str, maximum: int) -> str:
     """Return a text of one line. A line break would be a second header in a mail."""
     text = text.strip()
-    if any(unicodedata.category(sign) in _NOT_IN_LINES or sign in _BIDI for sign in text):
+    if _NOT_IN_PAGES.search(text) or any(
+        unicodedata.category(sign) in _NOT_IN_LINES or sign in _BIDI for sign in text
+    ):
         raise _UnusableError("unprintable_character")
     if len(text) > maximum:
         raise _UnusableError("too_long", maximum=maximum)
@@ -150,7 +164,7 @@ def _quantity(text: str) -> int | None:
 
 def _message(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
-    if any(unicodedata.category(sign) in {"Cc", "Cs"} and sign not in "\n\t" for sign in text):
+    if _NOT_IN_PAGES.search(text):
         raise _UnusableError("unprintable_character")
     if len(text) > MAX_MESSAGE:
         raise _UnusableError("too_long", maximum=MAX_MESSAGE)
@@ -160,8 +174,9 @@ def _message(text: str) -> str:
 
 
 def _start_log(text: str) -> str:
-    """Keep a log as it is, but for the one character no database stores."""
-    text = text.replace("\r\n", "\n").strip("\n").replace("\0", "\N{REPLACEMENT CHARACTER}")
+    """Keep a log as it is, but for colours and signs that no page can show."""
+    text = _COLOUR.sub("", text.replace("\r\n", "\n")).strip("\n")
+    text = _NOT_IN_PAGES.sub("\N{REPLACEMENT CHARACTER}", text)
     if len(text) > MAX_START_LOG:
         raise _UnusableError("too_long", maximum=MAX_START_LOG)
     return text

@@ -13,7 +13,7 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import InterfaceError, OperationalError
 
 from app.storage.unavailable import StorageUnavailableError
 
@@ -32,6 +32,10 @@ SQLITE_PRAGMAS: Final = (
 SWEEP_TABLES: Final = ("quotes", "notes", "outbox")
 # execution option: the statement that begins a transaction in SQLite, "" for none
 BEGIN: Final = "begin"
+
+
+# its own hooks log the arguments of a call, which hold what somebody entered
+stamina.instrumentation.set_on_retry_hooks([])
 
 
 class Storage:
@@ -105,10 +109,14 @@ def with_driver(url: str) -> URL:
 def make_engine(url: URL) -> Engine:
     """Make an engine whose transactions are safe against kill and power cut."""
     if url.get_backend_name() != "sqlite":
-        return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 5})
+        return create_engine(
+            url, pool_pre_ping=True, hide_parameters=True, connect_args={"connect_timeout": 5}
+        )
     if url.database:
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-    engine = create_engine(url, connect_args={"check_same_thread": False})
+    engine = create_engine(
+        url, hide_parameters=True, connect_args={"check_same_thread": False}
+    )
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
@@ -128,7 +136,7 @@ def migrate(engine: Engine) -> None:
             command.upgrade(config, "head")
 
 
-@stamina.retry(on=OperationalError, attempts=5, timeout=15, wait_initial=0.05)
+@stamina.retry(on=OperationalError, attempts=3, timeout=3, wait_initial=0.05)
 def _migrate_patiently(engine: Engine) -> None:
     migrate(engine)
 
@@ -138,11 +146,8 @@ def _unavailable() -> Iterator[None]:
     try:
         yield
     except (OperationalError, InterfaceError) as error:
-        # from None: the driver's message quotes the statement's values
+        # from None: the driver's message may quote a person
         raise StorageUnavailableError(type(error).__name__) from None
-    except SQLAlchemyError as error:
-        error.hide_parameters = True  # type: ignore[attr-defined]
-        raise
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:  # noqa: ANN401 - the driver's own

@@ -95,11 +95,12 @@ class Mails:
         host = urlsplit(head.base_url).hostname or "localhost"
         mail["Message-ID"] = f"<{delivery.idempotency_key}@{host}>"
         mail["Auto-Submitted"] = "auto-generated"
-        mail["Content-Language"] = language
         mail.set_content(self._text(language, "txt", quote))
         mail.add_alternative(self._text(language, "html", quote), subtype="html")
         if to_desk and contact.start_log:
             mail.add_attachment(contact.start_log, filename=LOG_NAME)
+        # last, as adding content drops or moves such headers
+        mail["Content-Language"] = language
         return mail
 
     def _text(self, language: Language, kind: str, quote: Quote) -> str:

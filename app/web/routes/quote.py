@@ -26,12 +26,17 @@ from app.web.locale import page
 from app.web.quote_draft import draft_quote
 from app.web.quote_links import customer_link
 from app.web.render import Renderer
+from app.web.security import BODY_BYTES_BY_PATH
 from app.web.view_models.answered import answered_before
 
 router = APIRouter()
 
 TOKEN_FIELD: Final = "form_token"  # noqa: S105 - the name of a field
-MAX_FIELDS: Final = 40
+FORM_LIMITS: Final = {
+    "max_fields": 40,
+    "max_files": 0,
+    "max_part_size": BODY_BYTES_BY_PATH["/en/quote"],
+}
 # what somebody entered is kept by no cache; the empty form is, so that Back finds it filled in
 PRIVATE: Final = {"Cache-Control": "no-store"}
 EMPTY: Final = {"Cache-Control": "private, no-cache"}
@@ -63,7 +68,7 @@ async def send(request: Request) -> Response:
     case, office = read_case(request), _office(request)
     if case.view() is None:
         return RedirectResponse(case.path("workbench", case.form.pairs()), 303)
-    async with request.form(max_fields=MAX_FIELDS, max_files=0) as fields:
+    async with request.form(**FORM_LIMITS) as fields:
         texts = {name: text for name, text in fields.items() if isinstance(text, str)}
     if texts.get(TRAP_FIELD):
         office.metrics.quote("trapped")
