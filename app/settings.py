@@ -59,6 +59,15 @@ class Settings(BaseSettings):
             "`postgresql://user:password@host/name` or `sqlite:////path/file.sqlite3`."
         ),
     )
+    hub_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://[A-Za-z0-9.:\-]+/?$",
+        description=(
+            "Hub on which models that are not in the catalogue are looked up, such as "
+            "`https://huggingface.co`. Without it nobody is asked; a pasted config.json works "
+            "all the same."
+        ),
+    )
     secret_keys: Annotated[tuple[SecretStr, ...], NoDecode] = Field(
         default=(),
         description=(
