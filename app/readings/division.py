@@ -108,8 +108,12 @@ def _begins_anew(start: _Start, event: Event) -> bool:
 
 
 def _moved(start: _Start, event: Event) -> list[Event]:
-    """The size line that belongs to a concurrency line of another length."""
-    if event.kind == "max_concurrency" and start.events[-1].kind == "kv_cache_size":
+    """Lines before the event that belong to the new start already.
+
+    A size line precedes its concurrency line; the platform is told before any banner.
+    """
+    kind = "kv_cache_size" if event.kind == "max_concurrency" else "platform"
+    if len(start.events) > 1 and start.events[-1].kind == kind:
         return [start.events.pop()]
     return []
 

@@ -176,12 +176,10 @@ def _event(
     values: Mapping[str, Value],
     form: LineForm | None = None,
 ) -> Event:
-    record = log.record_at(begin)
-    last = record if end <= log.end_of(record) else log.record_at(end - 1)
-    start = log.offsets[record]
+    start = log.offsets[log.record_at(begin)]
     return Event(
-        line=log.first_lines[record],
-        last_line=log.first_lines[last + 1] - 1,
+        line=log.line_at(begin),
+        last_line=log.line_at(end - 1),
         begin=begin,
         end=end,
         kind=kind,

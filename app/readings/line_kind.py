@@ -36,7 +36,7 @@ _TEXT_FIELDS: Final[Mapping[str, str]] = {
     "architecture": r"\w{1,120}",
     "platform": r"\w{1,40}",
     "gpu_name": r"[A-Za-z][\w .\-/]{1,80}?(?= {2}| {0,4}[|(\n]|\.json|,|$)",
-    "device": r"[A-Za-z]{3,8}(?: \+ host)?|cuda:[0-9]{1,4}",
+    "device": r"(?:[A-Z]{3,4}|[a-z]{3,4})(?: \+ host)?(?::[0-9]{1,4})?",
     "word": r"\w{1,60}",
     "possessive": r"models?.{0,6}s",
     "other": r"[^,\n]{1,80}",

@@ -33,7 +33,7 @@ _WRAPPED_LENGTH: Final = 1200
 _ALONE_LENGTH: Final = 200
 _FULL_STOP: Final = 1
 _DEVICE_DISTANCE: Final = 12
-_DEVICE = re.compile(r"[A-Za-z]{3,8}(?: \+ host)?$")
+_DEVICE = re.compile(r"(?:[A-Z]{3,4}|[a-z]{3,4})(?: \+ host)?$")
 _QUOTE_MARKS: Final = "> #*-"
 
 

@@ -41,20 +41,24 @@ _SAMPLE_BYTES: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class LogText:
-    """The cleaned text, one record a line, and where each record stands in what was pasted.
+    """The cleaned text, one record a line, and where records and pasted lines begin in it.
 
-    offsets      start of each record in `text`, ascending
-    first_lines  1-based pasted line of each record; one entry more than records, so that the last
-                 line of record i is `first_lines[i + 1] - 1`
+    offsets       start of each record in `text`, ascending
+    line_offsets  start of each pasted line in `text`, ascending; the same list unless lines were
+                  joined to records
     """
 
     text: str
     offsets: list[int]
-    first_lines: list[int]
+    line_offsets: list[int]
 
     def record_at(self, offset: int) -> int:
         """Index of the record that holds the character at `offset`."""
         return bisect_right(self.offsets, offset) - 1
+
+    def line_at(self, offset: int) -> int:
+        """Number, from 1, of the pasted line that holds the character at `offset`."""
+        return bisect_right(self.line_offsets, offset)
 
     def end_of(self, record: int) -> int:
         """Offset just behind the last character of a record, its line break not counted."""
@@ -88,14 +92,13 @@ def split_lines(text: str) -> list[str]:
 def read_text(text: str) -> LogText:
     """Clean a text and cut it into records; no line is lost and numbers stay those of the paste."""
     lines = split_lines(_clean(text))
-    records, first_lines = _unwrap(lines)
-    offsets: list[int] = []
-    position = 0
-    for record in records:
-        offsets.append(position)
-        position += len(record) + 1
-    first_lines.append(len(lines) + 1)
-    return LogText("\n".join(records), offsets, first_lines)
+    width = max(map(len, lines))
+    if _NARROWEST_WRAP <= width <= _WIDEST_WRAP:
+        cut, broken = _cut_lines(lines, width), _broken_lines(lines, width)
+        if len(cut) * 5 >= len(broken) * 4:
+            return _joined(lines, cut, "")
+        return _joined(lines, broken, " ")
+    return _joined(lines, set(), "")
 
 
 def _clean(text: str) -> str:
@@ -118,28 +121,22 @@ def _clean(text: str) -> str:
     return text
 
 
-def _unwrap(lines: list[str]) -> tuple[list[str], list[int]]:
-    """Join lines that a terminal or a mail program broke; return records and their first lines."""
-    width = max(map(len, lines))
-    if not _NARROWEST_WRAP <= width <= _WIDEST_WRAP:
-        return lines, list(range(1, len(lines) + 1))
-    cut, broken = _cut_lines(lines, width), _broken_lines(lines, width)
-    if len(cut) * 5 >= len(broken) * 4 > 0 or not broken:
-        return _join(lines, cut, "")
-    return _join(lines, broken, " ")
-
-
-def _join(lines: list[str], continued: set[int], separator: str) -> tuple[list[str], list[int]]:
+def _joined(lines: list[str], continued: set[int], separator: str) -> LogText:
     """Join every line whose index is in `continued` to the line before it."""
-    records: list[list[str]] = []
-    first_lines: list[int] = []
+    parts: list[str] = []
+    offsets: list[int] = []
+    line_offsets: list[int] = []
+    position = 0
     for index, line in enumerate(lines):
-        if index in continued:
-            records[-1].append(line)
-        else:
-            records.append([line])
-            first_lines.append(index + 1)
-    return [separator.join(record) for record in records], first_lines
+        if index:
+            parts.append(separator if index in continued else "\n")
+            position += len(parts[-1])
+        if index not in continued:
+            offsets.append(position)
+        line_offsets.append(position)
+        parts.append(line)
+        position += len(line)
+    return LogText("".join(parts), offsets, line_offsets)
 
 
 def _cut_lines(lines: list[str], width: int) -> set[int]:

@@ -12,7 +12,6 @@ from prometheus_client.samples import Sample
 
 from app.readings.histogram import Histogram
 
-NAMESPACE: Final = "vllm:"
 MAX_LINE_LENGTH: Final = 16_000
 
 _WANTED: Final = (

@@ -90,8 +90,8 @@ def _numbers(
     if places is not None:
         numbers["max_num_seqs"] = places
     if change is not None:
-        numbers["num_preemptions"] = change.num_preemptions
-        numbers["num_requests_finished"] = change.num_requests_finished
+        numbers["preemptions_between_pages"] = change.num_preemptions
+        numbers["requests_finished_between_pages"] = change.num_requests_finished
     return numbers
 
 

@@ -100,6 +100,7 @@ def test_a_line_of_a_megabyte_is_one_line() -> None:
     assert (line.line, line.values["weights_gib"]) == (2, 15.0)
 
 
+@pytest.mark.slow
 def test_more_lines_than_any_log_has_are_not_read() -> None:
     """Recognition stops at a bound far above a real log's, and the reading says so."""
     reading = read_start_log("Killed\n" * (MAX_EVENTS + 5))

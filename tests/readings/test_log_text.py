@@ -28,6 +28,18 @@ def test_lines_are_those_of_a_text_field() -> None:
     assert split_lines("a\nb\r\nc\rd\x0be\u2028f\n") == ["a", "b", "c", "d\x0be\u2028f", ""]
 
 
+def test_lines_of_equal_length_keep_their_numbers() -> None:
+    """A trimmed paste may look broken by a mail program; each figure still has its own line."""
+    text = (
+        "Model loading took 15.0 GiB memory and 5.001234 seconds again\n"
+        "Available KV cache memory: 20.0 GiB as printed by the workers\n"
+        "GPU KV cache size: 163,840 tokens as printed by the engine it\n"
+        "Maximum concurrency for 32,768 tokens per request: 5.00x, so.\n"
+        "Graph capturing finished in 11 secs, took 0.45 GiB of memory."
+    )
+    assert [line.line for line in read_start_log(text).lines] == [1, 2, 3, 4, 5]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

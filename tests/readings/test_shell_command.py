@@ -168,7 +168,7 @@ def test_environment_and_image_are_read() -> None:
     [
         (
             "(APIServer pid=1) WARNING 06-14 09:41:00 [argparse_utils.py:257] With `vllm serve`, "
-            "you should provide the model as a positional argument instead of via the `--model` option."
+            "you should provide the model as a positional argument instead of via `--model`."
         ),
         row_for("cudagraph_profiling_enabled", "0.32.0").printed(),
         row_for("memory_summary", "0.32.0").printed(),
