@@ -62,7 +62,7 @@ def cluster() -> Iterator[str]:
 def database(server: str, name: str) -> Iterator[str]:
     """Make a database, give its address, drop it."""
     with psycopg.connect(f"{server}postgres", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")  # type: ignore[arg-type]
+        connection.execute(f"CREATE DATABASE {name}")
     yield f"{server}{name}"
     with psycopg.connect(f"{server}postgres", autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")  # type: ignore[arg-type]
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")

@@ -75,7 +75,7 @@ async def listing(request: Request, office: Office) -> Response:
         pages=found.pages,
         page=page,
         q=text,
-        status=status,
+        chosen=status,
         load=load,
     )
 
@@ -178,7 +178,7 @@ def show(
     request: Request,
     template: str,
     *,
-    status_code: int = HTTPStatus.OK,
+    status: int = HTTPStatus.OK,
     **context: Any,  # noqa: ANN401 - what templates show
 ) -> Response:
     """Answer with a page of the desk."""
@@ -187,7 +187,7 @@ def show(
     return renderer.page(
         request,
         template,
-        status=int(status_code),
+        status=int(status),
         headers=PRIVATE,
         **{"alternates": (), "desk": HOME, "statuses": STATUSES, **context},
     )

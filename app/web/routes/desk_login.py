@@ -41,7 +41,7 @@ async def enter(request: Request) -> Response:
     address = request.client.host if request.client else ""
     if wait := office.desk_limiter.seconds_to_wait(address):
         response = show(
-            request, TEMPLATE, status_code=HTTPStatus.TOO_MANY_REQUESTS, next=back, wrong="limited"
+            request, TEMPLATE, status=HTTPStatus.TOO_MANY_REQUESTS, next=back, wrong="limited"
         )
         response.headers["Retry-After"] = str(wait)
         return response
@@ -49,7 +49,7 @@ async def enter(request: Request) -> Response:
     known = secret.get_secret_value() if secret else ""
     if not await run_in_threadpool(password_matches, known, password):
         status = HTTPStatus.UNPROCESSABLE_ENTITY
-        return show(request, TEMPLATE, status_code=status, next=back, wrong="password")
+        return show(request, TEMPLATE, status=status, next=back, wrong="password")
     entered = RedirectResponse(back, 303, headers=PRIVATE)
     open_session(entered, office)
     return entered
