@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
+from app.catalog.accuracy import load_accuracy
 from app.catalog.catalogue import load_catalogue
 from app.settings import Settings
 from app.telemetry.logging import configure
@@ -17,6 +18,7 @@ from app.web.observe import Observe
 from app.web.quote_links import make_office
 from app.web.render import Renderer
 from app.web.routes import (
+    accuracy,
     api,
     desk,
     desk_login,
@@ -26,6 +28,7 @@ from app.web.routes import (
     kept_quote,
     pages,
     quote,
+    releases,
     result,
     wizard,
 )
@@ -39,6 +42,8 @@ ROUTERS: Final = (
     pages.router,
     wizard.router,
     result.router,
+    releases.router,
+    accuracy.router,
     quote.router,
     kept_quote.router,
     desk_login.router,
@@ -80,6 +85,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.assets = assets
     catalogue = load_catalogue(ROOT / "data")
     app.state.catalogue = catalogue
+    app.state.accuracy = load_accuracy(ROOT / "data" / "measurements" / "accuracy.json")
     app.state.result_views = ResultViews(catalogue)
     renderer = Renderer(
         templates=ROOT / "templates",

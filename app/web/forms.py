@@ -15,7 +15,7 @@ from app.wizard.permalink import query_pairs, text_of
 from app.wizard.sizing_request import Prepared, to_request
 
 # Names in an address that belong to a page and not to the answers.
-PAGE_KEYS: Final = frozenset({"accent", "from", "go", "search", "theme"})
+PAGE_KEYS: Final = frozenset({"accent", "from", "go", "other_version", "search", "theme"})
 MAX_NAMED_MODELS: Final = 4
 
 
