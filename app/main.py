@@ -26,6 +26,7 @@ from app.web.routes import (
     entrance,
     health,
     kept_quote,
+    matrix,
     pages,
     quote,
     releases,
@@ -33,6 +34,7 @@ from app.web.routes import (
     wizard,
 )
 from app.web.security import CrossSiteGuard, SecurityHeaders, SizeLimits
+from app.web.view_models.matrix_tables import MatrixTables
 from app.web.view_models.result_view import ResultViews
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -42,6 +44,9 @@ ROUTERS: Final = (
     pages.router,
     wizard.router,
     result.router,
+    releases.router,
+    accuracy.router,
+    matrix.router,
     releases.router,
     accuracy.router,
     quote.router,
@@ -87,6 +92,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.catalogue = catalogue
     app.state.accuracy = load_accuracy(ROOT / "data" / "measurements" / "accuracy.json")
     app.state.result_views = ResultViews(catalogue)
+    app.state.matrix_tables = MatrixTables(catalogue)
     renderer = Renderer(
         templates=ROOT / "templates",
         translations=ROOT / "app" / "i18n",
