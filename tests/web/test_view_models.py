@@ -17,11 +17,11 @@ from app.web.view_models.flag_table import flag_groups
 from app.web.view_models.layout_table import layout_lines
 from app.web.view_models.memory_bar import memory_bar_of
 from app.web.view_models.result_view import Links, ResultViews
-from app.web.view_models.serve_command import serve_command
 from app.web.view_models.token_bytes import token_bytes_of
 from app.web.view_models.users import users_of
 from app.web.view_models.verdict import request_bytes, verdict_of
 from app.wizard.answers import Answers
+from app.wizard.commands import serve_command
 from app.wizard.layouts import layouts_for
 from app.wizard.sizing_request import to_request
 

@@ -21,12 +21,12 @@ from app.web.view_models.expected import Comparison, Expected, comparison_of, ex
 from app.web.view_models.flag_table import FlagGroup, flag_groups
 from app.web.view_models.layout_table import LayoutLine, layout_lines
 from app.web.view_models.memory_bar import MemoryBar, memory_bar_of
-from app.web.view_models.serve_command import serve_command
 from app.web.view_models.token_bytes import TokenBytes, token_bytes_of
 from app.web.view_models.users import Users, users_of
 from app.web.view_models.verdict import Verdict, refused, verdict_of
 from app.wizard.alternatives import alternatives_for
 from app.wizard.answers import Answers
+from app.wizard.commands import container_commands, serve_command
 from app.wizard.layouts import LayoutRow, layouts_for
 from app.wizard.sizing_request import Prepared, to_request
 from app.wizard.ways_out import Way, ways_out_of
@@ -94,6 +94,7 @@ class ResultView:
     assumptions: tuple[Assumption, ...]
     checkpoint_id: str
     command: str | None
+    containers: Mapping[str, str]
     permalink: str | None
     quote_href: str
     vendor_name: str
@@ -165,6 +166,9 @@ class ResultViews:
             assumptions=(*sized.prepared.assumptions, *result.assumptions),
             checkpoint_id=checkpoint_id,
             command=serve_command(checkpoint_id or PLACEHOLDER, answers),
+            containers=container_commands(
+                checkpoint_id or PLACEHOLDER, answers, result.request.release.version
+            ),
             permalink=links.permalink,
             quote_href=links.quote,
             vendor_name=self._catalogue.vendor.name,
@@ -193,6 +197,7 @@ class ResultViews:
             assumptions=prepared.assumptions,
             checkpoint_id="",
             command=None,
+            containers={},
             permalink=links.permalink,
             quote_href=links.quote,
             vendor_name=self._catalogue.vendor.name,
