@@ -103,8 +103,8 @@ def _lengths(result: SizingResult) -> Iterator[Candidate]:
     request, reason = result.request, result.reason
     numbers = {} if reason is None else dict(reason.numbers)
     derived = numbers.get("derived_max_model_len")
-    if isinstance(derived, int):
-        yield _with_args(request, max_model_len=derived)
+    if isinstance(derived, int | float):
+        yield _with_args(request, max_model_len=int(derived))
     declared = (
         request.engine_args.max_model_len
         if result.resolved is None
@@ -163,9 +163,7 @@ def _state_slots(result: SizingResult) -> Iterator[Candidate]:
     reason = result.reason
     if reason is None or reason.code != "mamba_blocks_below_max_num_seqs":
         return
-    blocks = dict(reason.numbers).get("num_gpu_blocks")
-    if isinstance(blocks, int) and blocks > 0:
-        yield _with_args(result.request, max_num_seqs=blocks)
+    yield _with_args(result.request, max_num_seqs=dict(reason.numbers)["num_gpu_blocks"])
 
 
 def _without_context_parallelism(request: SizingRequest) -> Iterator[Candidate]:

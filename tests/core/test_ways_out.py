@@ -7,7 +7,7 @@ import pytest
 from app.core.checkpoint import Checkpoint, Quantization
 from app.core.coefficients import exactly
 from app.core.layout import Layout
-from app.core.model_spec import LayerSpec, StateSpec, TensorGroup
+from app.core.model_spec import LayerSpec, LengthSpec, StateSpec, TensorGroup
 from app.core.request import Measured, SizingRequest
 from app.core.sizing import size
 from app.core.units import GIB
@@ -50,7 +50,9 @@ def test_a_smaller_cache_dtype_is_offered_by_itself() -> None:
 
 def test_a_length_beyond_the_models_is_answered_with_the_models() -> None:
     """What the model allows is the first way out."""
-    assert changes(request(max_model_len=200_000))[0] == (("max_model_len", 131072),)
+    model = dense(length=LengthSpec((("max_position_embeddings", 100_000),)))
+    asked = request(model=model, max_model_len=200_000)
+    assert changes(asked)[0] == (("max_model_len", 100_000),)
 
 
 def test_the_smallest_group_that_fits_is_offered() -> None:
@@ -184,3 +186,8 @@ def test_a_server_that_starts_but_promises_nothing_gets_ways_out_too() -> None:
     assert result.ok
     assert result.verdict_requests == 0
     assert changes(asked)[0][0][0] == "max_model_len"
+
+
+def test_nothing_is_offered_where_nothing_helps() -> None:
+    """Too much for every cache dtype, length and batch: no way out is invented."""
+    assert changes(request(model=BIG)) == []
