@@ -1,21 +1,23 @@
-"""Take a picture of every page in both languages, light and dark, phone and desktop.
+"""Take a picture of every page in both languages, light and dark, phone, tablet and desktop.
 
     python -m app.tools.screenshots [PATH …]     into build/screenshots/
 
-Without a path, every page of the route list that has no parameter in its path. Look at them:
-tests see what is in a page, not how it looks.
+Without a path, every page of the route list that has no parameter in its path, with the example
+of the workbench as its case. Look at them: tests see what is in a page, not how it looks.
 """
 
 import os
 import sys
 from pathlib import Path
 from typing import Final, Literal
+from urllib.parse import urlencode
 
 from fastapi.routing import APIRoute
 from playwright.sync_api import Browser, sync_playwright
 
 from app.main import ROOT, ROUTERS
 from app.tools.bench import HOST, server
+from app.web.routes.result import EXAMPLE
 
 FOLDER: Final = ROOT / "build" / "screenshots"
 CHROMIUM: Final = os.environ.get("SIZING_TEST_CHROMIUM", "/usr/bin/chromium")
@@ -23,14 +25,15 @@ ARGUMENTS: Final = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
-SIZES: Final = {"phone": (390, 844), "desktop": (1280, 800)}
+SIZES: Final = {"phone": (390, 844), "tablet": (768, 1024), "desktop": (1280, 800)}
 THEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 
 
 def pages() -> list[str]:
     """Return the path of every page, embedded ones left out."""
+    case = urlencode(EXAMPLE)
     return sorted(
-        route.path
+        f"{route.path}?{case}"
         for router in ROUTERS
         for route in router.routes
         if isinstance(route, APIRoute)
