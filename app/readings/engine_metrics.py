@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from app.readings.histogram import Histogram
 from app.readings.metrics_samples import EngineSamples
@@ -69,20 +69,12 @@ class EngineMetrics:
 
 def engine_metrics(samples: EngineSamples) -> EngineMetrics:
     """Read one engine's samples."""
-    config = samples.config()
-    blocks, block_size = _integer(config, "num_gpu_blocks"), _integer(config, "block_size")
-    exact = _integer(config, "kv_cache_size_tokens")
-    size = exact if exact is not None else (blocks * block_size if blocks and block_size else None)
-    concurrency = _number(config, "kv_cache_max_concurrency")
-    length = round(exact / concurrency) if exact and concurrency else None
-    prompt, generation = samples.histogram(PROMPT_TOKENS), samples.histogram(GENERATION_TOKENS)
-    mean = _sum(_mean(prompt), _mean(generation))
-    p95 = _sum(_p95(prompt, length), _p95(generation, length))
-    if p95 is not None and length is not None:
-        p95 = min(p95, float(length))
+    cache = _cache_figures(samples.config())
+    lengths = _length_figures(samples, cache["max_model_len"])
+    size = cache["kv_cache_size_tokens"]
+    mean, p95 = lengths["mean_request_tokens"], lengths["p95_request_tokens"]
     usage = samples.value("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc")
     running = samples.value("vllm:num_requests_running")
-    in_use = usage * size / running if usage is not None and size and running else None
     return EngineMetrics(
         engine=samples.engine,
         model=samples.model,
@@ -97,33 +89,56 @@ def engine_metrics(samples: EngineSamples) -> EngineMetrics:
         },
         num_requests_swapped=_count(samples.value("vllm:num_requests_swapped")),
         num_preemptions=_count(samples.value(PREEMPTIONS)),
-        num_requests_finished=_count(
-            prompt.count if prompt else samples.value("vllm:request_success_total")
-        ),
-        mean_prompt_tokens=_mean(prompt),
-        mean_generation_tokens=_mean(generation),
-        mean_request_tokens=mean,
-        p95_prompt_tokens=_p95(prompt, length),
-        p95_generation_tokens=_p95(generation, length),
-        p95_request_tokens=p95,
         prefix_cache_hit_rate=_hit_rate(samples),
-        kv_cache_size_tokens=size,
-        kv_cache_size_exact=exact is not None,
-        max_concurrency=concurrency,
-        max_model_len=length,
-        num_gpu_blocks=blocks,
-        num_gpu_blocks_override=_integer(config, "num_gpu_blocks_override"),
-        block_size=block_size,
-        cache_dtype=config.get("cache_dtype"),
-        gpu_memory_utilization=_number(config, "gpu_memory_utilization"),
-        enable_prefix_caching={"True": True, "False": False}.get(
-            config.get("enable_prefix_caching", "")
+        tokens_per_running_request=(
+            usage * size / running if usage is not None and size and running else None
         ),
-        kv_cache_memory_bytes=_integer(config, "kv_cache_memory_bytes"),
-        tokens_per_running_request=in_use,
         requests_of_mean_length=size / mean if size and mean else None,
         requests_of_p95_length=size / p95 if size and p95 else None,
+        **cache,
+        **lengths,
     )
+
+
+def _cache_figures(config: Mapping[str, str]) -> dict[str, Any]:
+    """What `cache_config_info` tells; size and length follow from it."""
+    blocks, block_size = _integer(config, "num_gpu_blocks"), _integer(config, "block_size")
+    exact = _integer(config, "kv_cache_size_tokens")
+    concurrency = _number(config, "kv_cache_max_concurrency")
+    from_blocks = blocks * block_size if blocks and block_size else None
+    return {
+        "kv_cache_size_tokens": from_blocks if exact is None else exact,
+        "kv_cache_size_exact": exact is not None,
+        "max_concurrency": concurrency,
+        "max_model_len": round(exact / concurrency) if exact and concurrency else None,
+        "num_gpu_blocks": blocks,
+        "num_gpu_blocks_override": _integer(config, "num_gpu_blocks_override"),
+        "block_size": block_size,
+        "cache_dtype": config.get("cache_dtype"),
+        "gpu_memory_utilization": _number(config, "gpu_memory_utilization"),
+        "enable_prefix_caching": {"True": True, "False": False}.get(
+            config.get("enable_prefix_caching", "")
+        ),
+        "kv_cache_memory_bytes": _integer(config, "kv_cache_memory_bytes"),
+    }
+
+
+def _length_figures(samples: EngineSamples, max_model_len: int | None) -> dict[str, Any]:
+    """Means and quantiles of the finished requests, none above the context length."""
+    prompt, generation = samples.histogram(PROMPT_TOKENS), samples.histogram(GENERATION_TOKENS)
+    p95 = _sum(_p95(prompt, max_model_len), _p95(generation, max_model_len))
+    if p95 is not None and max_model_len is not None:
+        p95 = min(p95, float(max_model_len))
+    finished = prompt.count if prompt else samples.value("vllm:request_success_total")
+    return {
+        "num_requests_finished": _count(finished),
+        "mean_prompt_tokens": _mean(prompt),
+        "mean_generation_tokens": _mean(generation),
+        "mean_request_tokens": _sum(_mean(prompt), _mean(generation)),
+        "p95_prompt_tokens": _p95(prompt, max_model_len),
+        "p95_generation_tokens": _p95(generation, max_model_len),
+        "p95_request_tokens": p95,
+    }
 
 
 def _hit_rate(samples: EngineSamples) -> float | None:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from tests.readings.line_row import Row
-from tests.readings.logs import SERVERS, Server, start_log
+from tests.readings.logs import start_log
 from tests.readings.releases import engine_tag, number
+from tests.readings.servers import SERVERS, Server
 
 _CONSEQUENCE = "Engine core initialization failed. See root cause above. Failed core proc(s): {}"
 _LAST_BEFORE = {

@@ -1,7 +1,6 @@
 """Whole start logs in the format of any release, with numbers that satisfy vLLM's arithmetic."""
 
 from dataclasses import dataclass
-from math import ceil
 from typing import Final
 
 from app.readings.observation import Value
@@ -14,47 +13,7 @@ from tests.readings.releases import (
     within,
     worker_tag,
 )
-
-GIB: Final = 2**30
-_BLOCK: Final = 16
-_RANK_DRIFT_GIB: Final = 0.04
-_V0_FILES: Final = {"gpu_model_runner.py": "model_runner.py", "core.py": "llm_engine.py"}
-
-
-@dataclass(frozen=True)
-class Server:
-    """A server to be started: model shapes, cards, arguments and what vLLM will measure."""
-
-    name: str
-    model: str
-    layers: int
-    kv_heads: int
-    head_dim: int
-    weights_gib: float
-    total_gib: float
-    free_gib: float
-    max_model_len: int
-    tensor_parallel_size: int = 1
-    kv_bytes: int = 2
-    gpu_memory_utilization: float | None = None
-    activation_gib: float = 1.25
-    non_torch_gib: float = 0.11
-    estimate_gib: float = 0.65
-    graphs_gib: float = 0.42
-    max_num_batched_tokens: int = 2048
-    max_num_seqs: int = 256
-
-
-SERVERS: Final = (
-    Server("small", "our-org/our-8B", 32, 8, 128, 14.99, 44.39, 43.9, 32_768),
-    Server("pair", "our-org/our-70B-FP8", 80, 8, 128, 67.7, 94.97, 91.6, 131_072,
-           tensor_parallel_size=2, kv_bytes=1, non_torch_gib=0.55, max_num_batched_tokens=8192,
-           max_num_seqs=1024),
-    Server("wide", "/models/our-32B", 64, 8, 128, 61.04, 79.19, 77.1, 40_960,
-           tensor_parallel_size=4, gpu_memory_utilization=0.85, activation_gib=0.8),
-    Server("tight", "our-org/our-14B", 40, 8, 128, 27.52, 31.36, 30.86, 2_048,
-           gpu_memory_utilization=0.95, activation_gib=0.6, estimate_gib=0.1, graphs_gib=-0.03),
-)  # fmt: skip
+from tests.readings.servers import GIB, Figures, Server, figures_of
 
 
 @dataclass(frozen=True)
@@ -65,18 +24,6 @@ class StartLog:
     expected: dict[str, Value]
     version: str
     server: Server
-
-
-@dataclass(frozen=True)
-class _Figures:
-    """What vLLM computes for one rank."""
-
-    utilization: float
-    requested: int
-    available: int
-    blocks: int
-    tokens: int
-    concurrency: float
 
 
 def start_log(version: str, server: Server, *, debug: bool = False) -> StartLog:
@@ -92,6 +39,9 @@ def start_log(version: str, server: Server, *, debug: bool = False) -> StartLog:
     return StartLog("\n".join(writer.lines), writer.expected, version, server)
 
 
+_V0_FILES: Final = {"gpu_model_runner.py": "model_runner.py", "core.py": "llm_engine.py"}
+
+
 class _Writer:
     def __init__(self, version: str, server: Server) -> None:
         self.version = version
@@ -103,7 +53,9 @@ class _Writer:
             "tensor_parallel_size": server.tensor_parallel_size,
             "max_model_len": server.max_model_len,
         }
-        self.figures = [self._figures(rank) for rank in range(server.tensor_parallel_size)]
+        self.figures = [
+            figures_of(self.version, server, rank) for rank in range(server.tensor_parallel_size)
+        ]
         self.binding = min(self.figures, key=lambda each: each.blocks)
 
     def at_least(self, version: str) -> bool:
@@ -178,30 +130,6 @@ class _Writer:
             if self.at_least("0.8.0"):
                 values["load_seconds"] = 12.25
             self.expected |= self.write("model_loading", tag, 1146, row, **values)
-
-    def _figures(self, rank: int) -> _Figures:
-        """vLLM's sums for one rank; the last rank of a group has a little less."""
-        server = self.server
-        default = 0.92 if self.at_least("0.20.0") else 0.9
-        utilization = server.gpu_memory_utilization or default
-        requested = ceil(server.total_gib * GIB * utilization)
-        estimate = server.estimate_gib if self.at_least("0.20.0") else 0.0
-        used = (
-            round(server.weights_gib / server.tensor_parallel_size, 2)
-            + server.activation_gib
-            + server.non_torch_gib
-            + estimate
-            + (_RANK_DRIFT_GIB if rank and rank == server.tensor_parallel_size - 1 else 0.0)
-        )
-        available = requested - int(used * GIB)
-        heads = max(1, server.kv_heads // server.tensor_parallel_size)
-        block = 2 * server.layers * heads * server.head_dim * server.kv_bytes * _BLOCK
-        blocks = available // block
-        concurrency = blocks / ceil(server.max_model_len / _BLOCK)
-        tokens = int(concurrency * server.max_model_len)
-        if not self.at_least("0.21.0"):
-            tokens = blocks * _BLOCK
-        return _Figures(utilization, requested, available, blocks, tokens, concurrency)
 
     def profile_v0(self) -> None:
         server = self.server
@@ -348,7 +276,7 @@ class _Writer:
     def _summary_is_shown(self) -> bool:
         return row_for("memory_summary", self.version).level == "INFO"
 
-    def _summary(self, figures: _Figures, tag: str) -> None:
+    def _summary(self, figures: Figures, tag: str) -> None:
         server = self.server
         weights = round(server.weights_gib / server.tensor_parallel_size, 2)
         drift = self.figures[0].available - figures.available

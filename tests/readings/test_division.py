@@ -4,8 +4,9 @@ import pytest
 
 from app.readings.start_log import MAX_STARTS, read_start_log
 from tests.readings.line_table import row_for
-from tests.readings.logs import SERVERS, start_log
+from tests.readings.logs import start_log
 from tests.readings.releases import RELEASES, record
+from tests.readings.servers import SERVERS
 from tests.readings.wrappers import WRAPPERS
 
 SMALL, PAIR = SERVERS[0], SERVERS[1]

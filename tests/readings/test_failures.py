@@ -9,7 +9,8 @@ from tests.readings.failed_starts import failed_start
 from tests.readings.failure_rows import FAILURES
 from tests.readings.line_row import Row
 from tests.readings.line_table import row_for
-from tests.readings.logs import SERVERS, start_log
+from tests.readings.logs import start_log
+from tests.readings.servers import SERVERS
 
 _STAGE = {
     "context_too_long": "start", "heads_not_divisible": "start",

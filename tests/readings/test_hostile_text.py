@@ -16,7 +16,8 @@ from app.readings.observation import LogReading
 from app.readings.start_log import read_start_log
 from app.readings.stated_arguments import ARGUMENT_HEADS
 from tests.readings.line_table import LINE_TABLE, row_for
-from tests.readings.logs import SERVERS, start_log
+from tests.readings.logs import start_log
+from tests.readings.servers import SERVERS
 from tests.readings.wrappers import WRAPPERS
 
 _HEADS = (*LINE_HEADS, *ARGUMENT_HEADS, *COMMAND_HEADS)
@@ -119,6 +120,14 @@ def _seconds(read: Callable[[str], object], text: str) -> float:
     return min(times)
 
 
+def _grows_linearly(read: Callable[[str], object], unit: str, length: int) -> bool:
+    """Whether ten times the text take at most eleven times as long; 50 ms are within the noise."""
+    short = (unit * (length // len(unit) + 1))[:length]
+    read(short)
+    one, ten = _seconds(read, short), _seconds(read, short * 10)
+    return ten <= 11 * one + 0.05
+
+
 def _long_log(length: int) -> str:
     """A start, then hours of statistics, requests, progress bars and a few tracebacks."""
     start = start_log("0.32.0", SERVERS[2]).text
@@ -161,7 +170,13 @@ def test_five_megabytes_take_less_than_a_second() -> None:
 )
 def test_time_grows_with_the_length(unit: str) -> None:
     """Ten times the text take at most eleven times as long, measured in one run."""
-    short = (unit * (100_000 // len(unit) + 1))[:100_000]
-    _seconds(read_start_log, short)
-    one, ten = _seconds(read_start_log, short), _seconds(read_start_log, short * 10)
-    assert ten <= 11 * one + 0.05
+    assert _grows_linearly(read_start_log, unit, 40_000)
+
+
+def test_a_slow_reader_would_be_found_out() -> None:
+    """Reading the text once for every line of it does not pass for linear."""
+
+    def slow(text: str) -> int:
+        return sum(text.count(line) for line in text.split("\n"))
+
+    assert not _grows_linearly(slow, "Model loading took 15 GiB\n", 20_000)

@@ -6,7 +6,8 @@ from app.readings.log_text import decode, split_lines
 from app.readings.observation import ArgValue
 from app.readings.python_literal import read_entries
 from app.readings.start_log import read_start_log
-from tests.readings.logs import SERVERS, start_log
+from tests.readings.logs import start_log
+from tests.readings.servers import SERVERS
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])

@@ -5,7 +5,8 @@ import pytest
 from app.readings.observation import ArgValue, Observation
 from app.readings.start_log import read_start_log
 from tests.readings.line_table import row_for
-from tests.readings.logs import SERVERS, start_log
+from tests.readings.logs import start_log
+from tests.readings.servers import SERVERS
 
 MODEL = "our-org/our-8B"
 

@@ -7,8 +7,9 @@ import pytest
 from app.readings.log_text import split_lines
 from app.readings.observation import LogReading, Observation
 from app.readings.start_log import read_start_log
-from tests.readings.logs import SERVERS, StartLog, start_log
+from tests.readings.logs import StartLog, start_log
 from tests.readings.releases import RELEASES, number
+from tests.readings.servers import SERVERS
 from tests.readings.wrappers import WRAPPERS
 
 _OF_THE_START = {"vllm_version", "model", "tensor_parallel_size"}
