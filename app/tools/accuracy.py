@@ -166,6 +166,7 @@ def _row(row: Row) -> dict[str, Any]:
         "inputs": dict(row.start.inputs),
         "source": row.start.source,
         "inferred": row.start.inferred,
+        "miss": row.start.miss,
         **asdict(row.logged),
         "available_error_gib": row.logged.available_error_gib,
         "tokens_error": row.logged.tokens_error,

@@ -26,7 +26,9 @@ class Start:
     `source_group` joins starts of one publication; `inferred` says what the log left out.
     `printed` has `weights_gib`, `available_kv_cache_gib`, `kv_cache_size_tokens` ... as far as the
     log shows them. `request` is None where the project cannot size it yet; `obstacle` says why.
-    `weights_predictable` is False where the log's checkpoint is not the one that is asked.
+    `weights_predictable` is False where the log's checkpoint is not the one that is asked. `miss`
+    is a code for what the prediction cannot know: `compile_cache_filled`, `flashinfer_sampler`,
+    `nccl_charged`, `card_total_not_printed`, `not_explained`.
     """
 
     id: str
@@ -39,6 +41,7 @@ class Start:
     request: SizingRequest | None
     obstacle: str = ""
     weights_predictable: bool = True
+    miss: str | None = None
 
     @property
     def integrated(self) -> bool:
@@ -104,4 +107,5 @@ def _start(row: Mapping[str, Any], catalogue: Catalogue) -> Start:
         request=prepared.request,
         obstacle=obstacle,
         weights_predictable=row.get("weights_predictable", True),
+        miss=row["miss"],
     )
