@@ -52,6 +52,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
         log_level="error",
         data_dir=tmp_path_factory.mktemp("var"),
         deliver=False,
+        quote_rate="10000/hour",  # all tests come from one network
     )
 
 

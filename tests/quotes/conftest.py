@@ -17,18 +17,10 @@ from app.quotes.repository import Repository
 from app.quotes.request import Contact
 from app.quotes.token import new_id
 from app.storage.engine import Storage
-from app.web.api_answer import answer, work_out
-from app.wizard.answers import parse_answers
-from app.wizard.sizing_request import to_request
 from tests.quotes import postgres
+from tests.quotes.drafts import llama_on_one_card
 from tests.quotes.peers import MailServer, Receiver
 
-ANSWERS = {
-    "model": "llama-3.3-70b",
-    "checkpoint": "nvidia/Llama-3.3-70B-Instruct-FP8",
-    "gpu": "rtx-pro-6000-server",
-    "max_model_len": "8192",
-}
 CREATED = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 _numbers = itertools.count()
 
@@ -84,15 +76,7 @@ def outbox(storage: Storage) -> Outbox:
 @pytest.fixture(scope="session")
 def sizing(app: FastAPI) -> Sizing:
     """Return the frozen figures of Llama 3.3 70B on one card."""
-    catalogue = app.state.catalogue
-    answers = parse_answers(ANSWERS.items()).answers
-    sized = work_out(to_request(answers, catalogue), answers, catalogue, "en")
-    return Sizing(
-        answers=ANSWERS,
-        result=answer(sized).model_dump(mode="json"),
-        permalink=f"https://sizing.example{sized.permalink}",
-        data_version=catalogue.data_version,
-    )
+    return llama_on_one_card(app)
 
 
 @pytest.fixture

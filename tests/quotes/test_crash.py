@@ -23,7 +23,7 @@ from app.quotes.outbox import Outbox
 from app.quotes.repository import Repository
 from app.quotes.token import Signer
 from app.storage.engine import Storage
-from tests.quotes.conftest import ANSWERS
+from tests.quotes.drafts import ANSWERS
 from tests.quotes.peers import MailServer, Receiver, free_port
 
 CLIENTS = 8

@@ -9,14 +9,9 @@ import httpx2
 
 from app.quotes.office import Office
 from app.quotes.quote import Quote
+from tests.quotes.drafts import ANSWERS
 from tests.strict_client import StrictClient
 
-ANSWERS = {
-    "model": "llama-3.3-70b",
-    "checkpoint": "nvidia/Llama-3.3-70B-Instruct-FP8",
-    "gpu": "rtx-pro-6000-server",
-    "max_model_len": "8192",
-}
 QUERY = urlencode(ANSWERS)
 ENGLISH = f"/en/quote?{QUERY}"
 GERMAN = f"/de/angebot?{QUERY}"
