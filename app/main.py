@@ -20,6 +20,8 @@ from app.web.render import Renderer
 from app.web.routes import (
     accuracy,
     api,
+    compare,
+    config,
     desk,
     desk_login,
     embed,
@@ -27,6 +29,7 @@ from app.web.routes import (
     health,
     kept_quote,
     matrix,
+    need,
     pages,
     quote,
     releases,
@@ -35,6 +38,7 @@ from app.web.routes import (
 )
 from app.web.security import CrossSiteGuard, SecurityHeaders, SizeLimits
 from app.web.view_models.matrix_tables import MatrixTables
+from app.web.view_models.need_view import NeedViews
 from app.web.view_models.result_view import ResultViews
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -46,7 +50,10 @@ ROUTERS: Final = (
     result.router,
     releases.router,
     accuracy.router,
+    config.router,
     matrix.router,
+    need.router,
+    compare.router,
     releases.router,
     accuracy.router,
     quote.router,
@@ -93,6 +100,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.accuracy = load_accuracy(ROOT / "data" / "measurements" / "accuracy.json")
     app.state.result_views = ResultViews(catalogue)
     app.state.matrix_tables = MatrixTables(catalogue)
+    app.state.need_views = NeedViews(catalogue)
     renderer = Renderer(
         templates=ROOT / "templates",
         translations=ROOT / "app" / "i18n",

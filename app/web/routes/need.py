@@ -1,0 +1,95 @@
+"""From a need to the smallest server that meets it."""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlencode
+
+from fastapi import APIRouter
+from fastapi.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.web.case import READABLE, Case
+from app.web.errors import KEEP_ADDRESS
+from app.web.forms import PAGE_KEYS
+from app.web.locale import page, place_of
+from app.web.need_form import OWN_NAMES, NeedForm, read_need
+from app.web.render import Renderer
+from app.web.view_models.choices import other_cards
+from app.web.view_models.need_view import Choice, NeedView, NeedViews
+from app.web.view_models.result_view import ResultViews
+from app.wizard.need import BITS, Need
+from app.wizard.presets import PRESETS
+
+router = APIRouter()
+
+EXAMPLE: Final = (("model", "llama-3.3-70b"), ("preset", "rag"), ("users", "200"))
+SIZING_FIELDS: Final = frozenset(
+    {
+        "model", "max_model_len", "peak_requests", "mean_request_tokens", "p95_request_tokens",
+        "kv_cache_dtype", "gpu", "server",
+    }
+)  # fmt: skip
+UNPROCESSABLE: Final = 422
+
+
+async def need(request: Request) -> Response:
+    """Show the layouts that meet a need; with something wrong, what and where (422)."""
+    asked = tuple(request.query_params.multi_items())
+    is_example = not any(text.strip() and name not in PAGE_KEYS for name, text in asked)
+    place = place_of(request)
+    form = read_need(EXAMPLE if is_example else asked, place.language, request.app.state.catalogue)
+    case = Case(request, place, form.sizing)
+    found: NeedView | None = None
+    if not form.problems:
+        found = await run_in_threadpool(_view, request, form)
+    views: ResultViews = request.app.state.result_views
+    prepared = form.sizing.prepared
+    release = prepared.request.release if prepared.request else None
+    renderer: Renderer = request.app.state.renderer
+    wrong = bool(form.problems)
+
+    def with_offer(place: int) -> str:
+        pairs = EXAMPLE if is_example else asked
+        kept = [(name, text) for name, text in pairs if name != "offer" and text.strip()]
+        return f"?{urlencode([*kept, ('offer', str(place))], safe=READABLE)}"
+
+    return renderer.page(
+        request,
+        "need/need.html",
+        status=UNPROCESSABLE if wrong else 200,
+        headers=KEEP_ADDRESS if wrong else None,
+        **{
+            **case.context(),
+            "form": form,
+            "v": found,
+            "is_example": is_example,
+            "choices": views.choices.bench(form.answers, release),
+            "other_cards": other_cards(case.catalogue),
+            "presets": PRESETS,
+            "all_bits": BITS,
+            "with_offer": with_offer,
+            "bench": case.path("workbench").partition("?")[0],
+            "frame_query": "".join(f"&{k}={v}" for k, v in case.frame()),
+            "carried_pairs": _carried(form, case),
+            "section": "need",
+        },
+    )
+
+
+def _view(request: Request, form: NeedForm) -> NeedView | None:
+    peak = form.peak_requests()
+    if peak is None:
+        return None
+    views: NeedViews = request.app.state.need_views
+    wanted = Need(peak, form.workload(), spare_copies=int(form.spare))
+    return views.view(form.answers, wanted, Choice(form.cards, form.bits), form.offer)
+
+
+def _carried(form: NeedForm, case: Case) -> list[tuple[str, str]]:
+    pairs = form.sizing.pairs(without=SIZING_FIELDS | set(OWN_NAMES))
+    return [*pairs, *case.frame()]
+
+
+page(router, "need", de="/bedarf", en="/need")(need)
