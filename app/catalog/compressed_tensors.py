@@ -52,9 +52,8 @@ def _compressed_scheme(weights: Fields, layout: str) -> str:
     if bits == 8:  # noqa: PLR2004 - bits of an element
         return "w8a16" if layout == "pack-quantized" else "int8_channel"
     if bits == 4 and layout in {"pack-quantized", ""}:  # noqa: PLR2004 - bits of an element
-        if strategy == "channel" or group <= 0:
-            return "w4a16_channel"
-        return grouped("w4a16" if weights.flag("symmetric", default=True) else "w4a16_zp", group)
+        size = -1 if strategy == "channel" or group <= 0 else group
+        return grouped("w4a16" if weights.flag("symmetric", default=True) else "w4a16_zp", size)
     raise unsupported(f"compressed-tensors {layout}, {bits} bits")
 
 

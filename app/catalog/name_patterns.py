@@ -14,23 +14,28 @@ from app.catalog.hf_fields import ConfigError, shown
 LARGEST_PATTERN = 300
 DEEPEST_GROUP = 20
 _SPECIAL = frozenset("\\^$.|?*+()[]{}")
+_ANCHORS = {"^": "start", "$": "end"}
 _CLASSES = {"d": digits, "w": ascii_letters + digits + "_"}
 
 
 @dataclass(slots=True)
 class _State:
-    """One state: on a character of `accepts` (None: any) to `target`; `free` moves cost nothing."""
+    """One state: on a character of `accepts` (None: any) to `target`; `free` moves cost nothing.
+
+    Of a state with `only_at` "start" or "end", they are open there alone.
+    """
 
     accepts: frozenset[str] | None = frozenset()
     target: int = -1
     free: list[int] = field(default_factory=list)
-    at_end: bool = False
+    only_at: str = ""
 
 
 class NamePattern:
     r"""A regular expression as `re.match` would apply it: anchored at the start only.
 
-    Knows literals, `.`, `\.`, `\d`, `\w`, `[…]`, `(…|…)`, `(?:…)`, `*`, `+`, `?`, `^`, `$`.
+    Knows literals, `.`, `\.`, `\d`, `\w`, `[…]`, `(…|…)`, `(?:…)`, `*`, `+`, `?` (also the
+    lazy ones), `^`, `$`.
     Raises ConfigError for anything else.
     """
 
@@ -44,7 +49,7 @@ class NamePattern:
         if self._position != len(pattern):
             raise _unknown(pattern)
         self._accept = end
-        self._start = self._closure({start})
+        self._start = self._closure({start}, at="start")
         self._moves: dict[tuple[frozenset[int], str], frozenset[int]] = {}
 
     def matches(self, name: str) -> bool:
@@ -60,7 +65,7 @@ class NamePattern:
             if not following:
                 return False
             current = following
-        return self._accept in self._closure(current, at_end=True)
+        return self._accept in self._closure(current, at="end")
 
     def _step(self, current: frozenset[int], character: str) -> frozenset[int]:
         reached = {
@@ -70,13 +75,11 @@ class NamePattern:
         }
         return self._closure(reached)
 
-    def _closure(
-        self, numbers: set[int] | frozenset[int], *, at_end: bool = False
-    ) -> frozenset[int]:
+    def _closure(self, numbers: set[int] | frozenset[int], *, at: str = "") -> frozenset[int]:
         reached, waiting = set(numbers), list(numbers)
         while waiting:
             state = self._states[waiting.pop()]
-            if state.at_end and not at_end:
+            if state.only_at not in {"", at}:
                 continue
             for number in state.free:
                 if number not in reached:
@@ -84,8 +87,8 @@ class NamePattern:
                     waiting.append(number)
         return frozenset(reached)
 
-    def _new(self, accepts: frozenset[str] | None = frozenset(), *, at_end: bool = False) -> int:
-        self._states.append(_State(accepts, at_end=at_end))
+    def _new(self, accepts: frozenset[str] | None = frozenset(), *, only_at: str = "") -> int:
+        self._states.append(_State(accepts, only_at=only_at))
         return len(self._states) - 1
 
     def _peek(self) -> str:
@@ -111,25 +114,35 @@ class NamePattern:
 
     def _repeated(self) -> tuple[int, int]:
         first, last = self._atom()
-        while (sign := self._peek()) and sign in "*+?":
-            self._position += 1
-            start, end = self._new(), self._new()
-            self._states[start].free.append(first)
-            self._states[last].free.append(end)
-            if sign != "+":
-                self._states[start].free.append(end)
-            if sign != "?":
-                self._states[last].free.append(first)
-            first, last = start, end
-        return first, last
+        sign = self._repeat_sign()
+        if not sign:
+            return first, last
+        if self._repeat_sign() not in {"", "?"} or self._repeat_sign():
+            raise _unknown(self._text)
+        start, end = self._new(), self._new()
+        self._states[start].free.append(first)
+        self._states[last].free.append(end)
+        if sign != "+":
+            self._states[start].free.append(end)
+        if sign != "?":
+            self._states[last].free.append(first)
+        return start, end
+
+    def _repeat_sign(self) -> str:
+        """Take the sign of a repetition; after one, `?` (as few as can be) changes no match."""
+        sign = self._peek()
+        if sign not in {"*", "+", "?"}:
+            return ""
+        self._position += 1
+        return sign
 
     def _atom(self) -> tuple[int, int]:
         character = self._peek()
         self._position += 1
         if character == "(":
             return self._group()
-        if character in "^$":
-            first, last = self._new(at_end=character == "$"), self._new()
+        if character in _ANCHORS:
+            first, last = self._new(only_at=_ANCHORS[character]), self._new()
             self._states[first].free.append(last)
             return first, last
         if character == ".":

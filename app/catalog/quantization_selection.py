@@ -72,7 +72,7 @@ def unsupported(what: str) -> ConfigError:
 
 def grouped(prefix: str, group_size: int) -> str:
     """Name of a scheme with groups of that many columns. Raises ConfigError."""
-    suffix = {128: "", 64: "_g64", 32: "_g32"}.get(group_size)
+    suffix = {128: "", 64: "_g64", 32: "_g32", -1: "_channel"}.get(group_size)
     if suffix is None:
         raise unsupported(f"{prefix}, group_size {group_size}")
     return prefix + suffix

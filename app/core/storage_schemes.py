@@ -16,6 +16,9 @@ DTYPE_BYTES = {
 }
 UNQUANTIZED = "none"
 
+_QUANTIZATION = "vllm/model_executor/layers/quantization/"
+_COMPRESSED = f"{_QUANTIZATION}compressed_tensors/schemes/"
+
 
 @dataclass(frozen=True, slots=True)
 class StorageScheme:
@@ -86,7 +89,7 @@ class StorageScheme:
 
 _FP8_BLOCK = StorageScheme(
     8,
-    "vllm/model_executor/layers/quantization/fp8.py (0.32.0): weight_scale_inv per 128 x 128",
+    source=f"{_QUANTIZATION}fp8.py (0.32.0): weight_scale_inv per 128 x 128",
     block_rows=128,
     block_columns=128,
     scale_bytes=2,
@@ -94,7 +97,7 @@ _FP8_BLOCK = StorageScheme(
 )
 _AWQ = StorageScheme(
     4,
-    "vllm/model_executor/layers/quantization/auto_awq.py (0.32.0): qweight, qzeros, scales",
+    source=f"{_QUANTIZATION}auto_awq.py (0.32.0): qweight, qzeros, scales",
     block_columns=128,
     scale_bytes=2,
     loaded_scale_bytes=2,
@@ -102,14 +105,14 @@ _AWQ = StorageScheme(
 )
 _GPTQ = replace(
     _AWQ,
-    source="vllm/model_executor/layers/quantization/auto_gptq.py, kernels/linear/mixed_precision/"
+    source=f"{_QUANTIZATION}auto_gptq.py, kernels/linear/mixed_precision/"
     "marlin.py (0.32.0): as AWQ, and g_idx",
     input_index_bytes=4,
     drops_zero_points=True,
 )
 _W4A16 = StorageScheme(
     4,
-    "vllm/.../compressed_tensors/schemes/compressed_tensors_wNa16.py (0.32.0): "
+    source=f"{_COMPRESSED}compressed_tensors_wNa16.py (0.32.0): "
     "weight_packed, weight_scale, weight_shape",
     block_columns=128,
     scale_bytes=2,
@@ -120,12 +123,12 @@ _W4A16 = StorageScheme(
 STORAGE_SCHEMES: dict[str, StorageScheme] = {
     "fp8_tensor": StorageScheme(
         8,
-        "vllm/model_executor/layers/quantization/modelopt.py (0.32.0): weight_scale, input_scale",
+        source=f"{_QUANTIZATION}modelopt.py (0.32.0): weight_scale, input_scale",
         matrix_bytes=8,
     ),
     "fp8_channel": StorageScheme(
         8,
-        "vllm/.../compressed_tensors/schemes/compressed_tensors_w8a8_fp8.py (0.32.0): "
+        source=f"{_COMPRESSED}compressed_tensors_w8a8_fp8.py (0.32.0): "
         "weight_scale per output row, BF16 in the files, FP32 as parameter",
         scale_bytes=2,
         loaded_scale_bytes=4,
@@ -135,8 +138,7 @@ STORAGE_SCHEMES: dict[str, StorageScheme] = {
     "fp8_block_ue8m0": replace(_FP8_BLOCK, scale_bytes=1, loaded_scale_bytes=1),
     "nvfp4": StorageScheme(
         4,
-        "vllm/model_executor/layers/quantization/modelopt.py (0.32.0): E4M3 scale per 16, "
-        "two FP32 scalars",
+        source=f"{_QUANTIZATION}modelopt.py (0.32.0): E4M3 scale per 16, two FP32 scalars",
         block_columns=16,
         scale_bytes=1,
         loaded_scale_bytes=1,
@@ -144,21 +146,21 @@ STORAGE_SCHEMES: dict[str, StorageScheme] = {
     ),
     "mxfp4": StorageScheme(
         4,
-        "OCP microscaling formats 1.0: E8M0 scale per 32 elements",
+        source="OCP microscaling formats 1.0: E8M0 scale per 32 elements",
         block_columns=32,
         scale_bytes=1,
         loaded_scale_bytes=1,
     ),
     "mxfp8": StorageScheme(
         8,
-        "OCP microscaling formats 1.0: E8M0 scale per 32 elements",
+        source="OCP microscaling formats 1.0: E8M0 scale per 32 elements",
         block_columns=32,
         scale_bytes=1,
         loaded_scale_bytes=1,
     ),
     "int8_channel": StorageScheme(
         8,
-        "vllm/.../compressed_tensors/schemes/compressed_tensors_w8a8_int8.py (0.32.0): "
+        source=f"{_COMPRESSED}compressed_tensors_w8a8_int8.py (0.32.0): "
         "weight_scale per output row",
         scale_bytes=2,
         loaded_scale_bytes=4,
@@ -167,9 +169,11 @@ STORAGE_SCHEMES: dict[str, StorageScheme] = {
     "awq": _AWQ,
     "awq_g64": replace(_AWQ, block_columns=64),
     "awq_g32": replace(_AWQ, block_columns=32),
+    "awq_channel": replace(_AWQ, block_columns=0),
     "gptq": _GPTQ,
     "gptq_g64": replace(_GPTQ, block_columns=64),
     "gptq_g32": replace(_GPTQ, block_columns=32),
+    "gptq_channel": replace(_GPTQ, block_columns=0),
     "gptq_int8": replace(_GPTQ, weight_bits=8, zero_point_bits=8),
     "w4a16": _W4A16,
     "w4a16_g64": replace(_W4A16, block_columns=64),
@@ -178,9 +182,10 @@ STORAGE_SCHEMES: dict[str, StorageScheme] = {
     "w4a16_zp": replace(_W4A16, zero_point_bits=4),
     "w4a16_zp_g64": replace(_W4A16, zero_point_bits=4, block_columns=64),
     "w4a16_zp_g32": replace(_W4A16, zero_point_bits=4, block_columns=32),
+    "w4a16_zp_channel": replace(_W4A16, zero_point_bits=4, block_columns=0),
     "bnb_nf4": StorageScheme(
         4,
-        "vllm/model_executor/layers/quantization/bitsandbytes.py (0.32.0): absmax per 64, "
+        source=f"{_QUANTIZATION}bitsandbytes.py (0.32.0): absmax per 64, "
         "one byte in double-quantised files, FP32 once loaded",
         block_columns=64,
         scale_bytes=1,
@@ -191,4 +196,4 @@ STORAGE_SCHEMES: dict[str, StorageScheme] = {
 
 def unquantized(dtype: str) -> StorageScheme:
     """Plain storage in a dtype: DTYPE_BYTES bytes an element, no scales."""
-    return StorageScheme(8 * DTYPE_BYTES[dtype], "one element after the other")
+    return StorageScheme(8 * DTYPE_BYTES[dtype], source="one element after the other")

@@ -51,7 +51,7 @@ def refusal(config: object) -> ConfigError:
 
 
 def test_every_element_count_of_the_hub_comes_out_of_the_shapes() -> None:
-    """Counts of 106 published models are equal to the last element, but for what is written down."""
+    """Counts of 106 published models are equal to the last element, save where reasons stand."""
     rows = json.loads((ROOT / "tests/golden/element_counts.json").read_text("utf-8"))["models"]
     for row in rows:
         model = catalogue().models[row["model"]]
