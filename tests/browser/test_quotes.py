@@ -76,6 +76,7 @@ def test_a_person_sends_a_request(
     app: FastAPI,
     language: str,
     scripts: bool,  # noqa: FBT001
+    patient: Callable[[bool], None],
 ) -> None:
     """With and without JavaScript: too quick, nothing lost, sent, confirmed with a number."""
     words = LABELS[language]
