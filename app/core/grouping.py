@@ -5,6 +5,7 @@ Source: vllm/v1/core/kv_cache_utils.py (0.33: kv_cache_planning.py).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -20,6 +21,7 @@ from app.core.kv_spec import KvSpec, RequestLength
 from app.core.layer_cache import CacheContext
 from app.core.layer_plan import LayerPlan, plan_layers
 from app.core.model_spec import ModelSpec
+from app.core.packed_tuples import slot_bytes, tuple_bytes
 from app.core.reasons import Refusal
 from app.core.refusals import refuse
 
@@ -28,13 +30,15 @@ from app.core.refusals import refuse
 class Grouping:
     """The groups of a model in one context, before any length is known.
 
-    `bytes_per_block_by_stage` are bytes on one rank of each pipeline stage (0: no cache there).
+    `bytes_per_block_by_stage` are bytes on one rank of each pipeline stage (0: no cache there),
+    `checked_bytes_by_stage` what the start check counts for a block.
     `kinds` are the distinct specs with the number of groups each stands for; `layer_bytes` the
     page bytes of all layers of a stage by spec, as they are before they are grouped.
     """
 
     groups: tuple[Group, ...]
     bytes_per_block_by_stage: tuple[int, ...]
+    checked_bytes_by_stage: tuple[int, ...]
     kinds: tuple[tuple[KvSpec, int], ...]
     layer_bytes: tuple[tuple[tuple[KvSpec, int], ...], ...]
     backends: tuple[str, ...]
@@ -61,9 +65,14 @@ def _grouping(model: ModelSpec, context: CacheContext) -> Grouping | Refusal:
     except Refusal as refusal:
         return refusal
     stages = range(context.pipeline_parallel_size)
+    packed = plan.packs_mixed_pages and len(groups) > 1
+    planner = context.release.packed_planner if packed else ""
+    allocated, counted = _BLOCK_BYTES.get(planner, (_widest_bytes, _widest_bytes))
+    by_stage = [_on_stage(groups, plan, stage) for stage in stages]
     return Grouping(
         groups=groups,
-        bytes_per_block_by_stage=tuple(_widest_bytes(groups, plan, stage) for stage in stages),
+        bytes_per_block_by_stage=tuple(allocated(own) for own in by_stage),
+        checked_bytes_by_stage=tuple(counted(own) for own in by_stage),
         kinds=_kinds(groups),
         layer_bytes=tuple(_layer_bytes(plan, stage) for stage in stages),
         backends=plan.backends,
@@ -82,6 +91,7 @@ def _groups(plan: LayerPlan, context: CacheContext) -> tuple[Group, ...]:
         unifies_page_sizes=release.unifies_page_sizes,
         pads_attention_pages=release.pads_attention_pages,
         packs_mixed_pages=plan.packs_mixed_pages,
+        packed_planner=release.packed_planner,
         hybrid_manager=manager,
     )
     if plan.packs_mixed_pages and not manager and release.error("packed_promotion"):
@@ -102,19 +112,31 @@ def _groups(plan: LayerPlan, context: CacheContext) -> tuple[Group, ...]:
     return groups
 
 
-def _widest_bytes(groups: tuple[Group, ...], plan: LayerPlan, stage: int) -> int:
-    """Bytes of a block on a stage: the pages of its widest group."""
-    return max(
-        (
-            sum(
-                spec.page_size_bytes
-                for layer, spec in zip(group.layers, group.specs, strict=True)
-                if plan.stages[layer] == stage
-            )
-            for group in groups
-        ),
-        default=0,
+def _on_stage(
+    groups: tuple[Group, ...], plan: LayerPlan, stage: int
+) -> tuple[tuple[KvSpec, ...], ...]:
+    """Keep of every group the layers of one pipeline stage."""
+    return tuple(
+        tuple(
+            spec
+            for layer, spec in zip(group.layers, group.specs, strict=True)
+            if plan.stages[layer] == stage
+        )
+        for group in groups
     )
+
+
+def _widest_bytes(groups: Sequence[Sequence[KvSpec]]) -> int:
+    """Bytes of a block: the pages of its widest group."""
+    return max((sum(spec.page_size_bytes for spec in specs) for specs in groups), default=0)
+
+
+# How many bytes a packed block takes, and how many the start check counts for it.
+_BLOCK_BYTES = {
+    "tuples": (tuple_bytes, tuple_bytes),
+    "slots": (slot_bytes, tuple_bytes),
+    "overlay": (_widest_bytes, tuple_bytes),
+}
 
 
 def _layer_bytes(plan: LayerPlan, stage: int) -> tuple[tuple[KvSpec, int], ...]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.core.kv_spec import KvSpec
+from app.core.packed_tuples import tuple_groups
 from app.core.packing import packed_groups
 from app.core.units import ceil_div
 
@@ -50,6 +51,7 @@ class GroupingRules:
     unifies_page_sizes    smaller pages grow by a larger block, else mixed pages are refused
     pads_attention_pages  pages that do not divide the largest are padded, else refused
     packs_mixed_pages     blocks hold the pages of all layers, so mixed pages pack (DeepSeek-V4)
+    packed_planner        how they pack; see Release
     hybrid_manager        windows have groups of their own
     """
 
@@ -58,6 +60,7 @@ class GroupingRules:
     unifies_page_sizes: bool
     pads_attention_pages: bool
     packs_mixed_pages: bool
+    packed_planner: str
     hybrid_manager: bool
 
 
@@ -75,13 +78,20 @@ def form_groups(specs: Sequence[KvSpec], rules: GroupingRules) -> tuple[Group, .
     if is_uniform_type(layers) and (rules.uniform_type_groups or len(pages) == 1):
         return (Group(everything, tuple(layers)),)
     if rules.packs_mixed_pages and len(pages) > 1:
+        return _packed(layers, rules)
+    if len(pages) > 1 and not rules.unifies_page_sizes:
+        raise PageSizeError(min(pages), max(pages))
+    return _uniform_page_groups(_unify_page_sizes(layers, rules), rules.tolerance)
+
+
+def _packed(layers: list[KvSpec], rules: GroupingRules) -> tuple[Group, ...]:
+    if rules.packed_planner == "types":
         return tuple(
             Group(tuple(indices), tuple(layers[i] for i in indices))
             for indices in packed_groups(layers)
         )
-    if len(pages) > 1 and not rules.unifies_page_sizes:
-        raise PageSizeError(min(pages), max(pages))
-    return _uniform_page_groups(_unify_page_sizes(layers, rules), rules.tolerance)
+    pads = rules.packed_planner != "overlay"
+    return tuple(Group(*group) for group in tuple_groups(layers, pads_windows=pads))
 
 
 def is_uniform_type(specs: Sequence[KvSpec]) -> bool:

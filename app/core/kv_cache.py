@@ -185,7 +185,7 @@ def longest_length(shape: CacheShape, release: Release, stage: int, usable: int)
 def _needed_bytes(grouping: Grouping, length: RequestLength, release: Release, stage: int) -> int:
     """Bytes that one request takes on a stage, as the start check of the release counts them."""
     if release.fit_check_counts_padding:
-        return grouping.bytes_per_block_by_stage[stage] * grouping.blocks_per_request(length)
+        return grouping.checked_bytes_by_stage[stage] * grouping.blocks_per_request(length)
     return sum(size * spec.blocks_per_request(length) for spec, size in grouping.layer_bytes[stage])
 
 

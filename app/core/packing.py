@@ -1,6 +1,6 @@
 """Groups layers with mixed page sizes for blocks that hold the pages of all layers (DeepSeek-V4).
 
-Source: `_get_packed_kv_cache_groups` in vllm/v1/core/kv_cache_utils.py (0.32.0).
+Source: `_get_packed_kv_cache_groups` in vllm/v1/core/kv_cache_utils.py (from 0.29.0).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def packed_groups(specs: Sequence[KvSpec]) -> list[list[int]]:
     buckets = _buckets(specs)
     mixed = [b.repeats for b in buckets if b.balanced and len(b.pages) > 1]
     repeats = (
-        _approximate_gcd([b.repeats for b in buckets if b.balanced], max(mixed)) if mixed else 0
+        approximate_gcd([b.repeats for b in buckets if b.balanced], max(mixed)) if mixed else 0
     )
 
     def splits(bucket: _Bucket) -> int:
@@ -100,7 +100,7 @@ def _type_of(spec: KvSpec) -> tuple[str | int | None, ...]:
     return spec.kind, spec.block_size, spec.window
 
 
-def _approximate_gcd(values: Sequence[int], smallest: int) -> int:
+def approximate_gcd(values: Sequence[int], smallest: int) -> int:
     """Pick the chunk from `smallest` up that rounds the values up least; the larger of equals."""
     largest = max(values)
     best, best_padding = smallest, -1

@@ -45,6 +45,8 @@ class Release:
     uniform_type_groups            full attention with different heads shares a group, else refused
     unifies_page_sizes             layers with smaller pages get larger blocks, else refused
     pads_attention_pages           pages that do not divide the largest are padded, else refused
+    packed_planner                 how DeepSeek-V4's mixed pages share a block: `tuples`, `slots`,
+                                   `overlay`, `types`
     override_in_fit_check          blocks given by hand count in the start check
     forced_block_sizes             block size that a backend gets (others 16); none: by its kernels
     hybrid_alignment               multiples that blocks of hybrids keep to: attention, its heads of
@@ -117,6 +119,7 @@ class Release:
     uniform_type_groups: bool
     unifies_page_sizes: bool
     pads_attention_pages: bool
+    packed_planner: Literal["tuples", "slots", "overlay", "types"]
     override_in_fit_check: bool
     forced_block_sizes: tuple[tuple[str, int], ...]
     hybrid_alignment: tuple[int, int, int]
