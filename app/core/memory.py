@@ -229,7 +229,8 @@ class Start:
 
     def _unexplained(self) -> Bounds:
         measured = self.request.measured
-        if None not in (measured.peak_activation_bytes, measured.non_torch_bytes):
+        complete = None not in (measured.peak_activation_bytes, measured.non_torch_bytes)
+        if complete and not measured.is_carried_over:
             return NOTHING
         return self.coefficients.unexplained_bytes
 

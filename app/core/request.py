@@ -14,13 +14,17 @@ from app.core.releases import Release
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Terms read from a start log (bytes per card); they replace the estimates."""
+    """Terms read from a start log (bytes per card); they replace the estimates.
+
+    `is_carried_over` where they were read from another start: starts differ, so a range stays.
+    """
 
     weights_bytes: int | None = None
     peak_activation_bytes: int | None = None
     non_torch_bytes: int | None = None
     cudagraph_bytes: int | None = None
     available_kv_cache_memory_bytes: int | None = None
+    is_carried_over: bool = False
 
 
 @dataclass(frozen=True, slots=True)
