@@ -56,6 +56,17 @@ chromium:
 		fi; \
 	fi
 
+.PHONY: postgresql
+postgresql:
+	@if [ -z "$$(ls -d /usr/lib/postgresql/*/bin/initdb 2>/dev/null)" ] && ! command -v initdb >/dev/null; then \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo "Installing PostgreSQL for the tests of quotes …"; \
+			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq postgresql >/dev/null; \
+		else \
+			echo "The tests of quotes need PostgreSQL's programs: sudo apt-get install postgresql"; exit 1; \
+		fi; \
+	fi
+
 # --- run ------------------------------------------------------------------------------------------
 
 .PHONY: serve
@@ -86,7 +97,7 @@ STATIC_CHECKS := lint format-check templates-check dockerfile-check types import
 .PHONY: quick-tests tests browser-tests
 quick-tests: $(VENV)/dev.stamp $(MO)
 	@$(PYTEST) -q -m "not browser and not slow and not deep" -n 2
-tests: $(VENV)/dev.stamp $(MO)
+tests: $(VENV)/dev.stamp $(MO) postgresql
 	@$(PYTEST) -q -m "not browser and not deep" -n 2
 browser-tests: $(VENV)/dev.stamp $(MO) chromium
 	@$(PYTEST) -q -m "browser and not deep"
@@ -98,7 +109,7 @@ check: $(STATIC_CHECKS) quick-tests ## Everything fast: lint, types, import rule
 test: $(STATIC_CHECKS) tests browser-tests ## Everything a change must pass, browser tests included (< 12 min)
 
 .PHONY: test-deep
-test-deep: chromium $(STATIC_CHECKS) $(MO) ## The long runs: large property counts, mutation tests, coverage
+test-deep: chromium postgresql $(STATIC_CHECKS) $(MO) ## The long runs: large property counts, mutation tests, coverage
 	@HYPOTHESIS_PROFILE=deep $(BIN)/coverage run -m pytest -q -m "not browser"
 	@$(BIN)/coverage combine --quiet && $(BIN)/coverage report --fail-under=95
 	@$(BIN)/coverage report --include='app/core/*' --fail-under=100
