@@ -23,29 +23,26 @@ from dataclasses import replace
 
 from app.core.request import Measured, SizingRequest
 from app.core.result import MemoryTerm
-from app.core.sizing import size
 
 Terms = Mapping[str, MemoryTerm]
 
 NOTHING_MEASURED = Measured()
 
 
-def predicted_terms(request: SizingRequest) -> Terms:
-    """Estimates of a request by code, nothing taken as measured; empty where there are none."""
-    return {term.code: term for term in size(replace(request, measured=NOTHING_MEASURED)).memory}
+def carry_over(
+    measured: Measured, there: SizingRequest, here: SizingRequest, then: Terms, now: Terms
+) -> Measured:
+    """Return what was measured `there` as far as it holds `here`.
 
-
-def carry_over(measured: Measured, there: SizingRequest, here: SizingRequest) -> Measured:
-    """Return what was measured `there` as far as it holds `here`."""
+    `then` and `now` are the estimates of both, nothing taken as measured.
+    """
     if replace(there, measured=NOTHING_MEASURED) == replace(here, measured=NOTHING_MEASURED):
-        return measured
-    then, now = predicted_terms(there), predicted_terms(here)
+        return replace(measured, taken_on=None)
     if not then or not now:
         return NOTHING_MEASURED
     weights = _weights(measured, there, here, then, now)
-    if there.release is not here.release or there.gpu.integrated_memory != (
-        here.gpu.integrated_memory
-    ):
+    same_memory = there.gpu.integrated_memory == here.gpu.integrated_memory
+    if there.release is not here.release or not same_memory:
         return Measured(weights_bytes=weights, is_carried_over=True)
     return Measured(
         weights_bytes=weights,

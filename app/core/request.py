@@ -16,7 +16,9 @@ from app.core.releases import Release
 class Measured:
     """Terms read from a start log (bytes per card); they replace the estimates.
 
-    `is_carried_over` where they were read from another start: starts differ, so a range stays.
+    `taken_on` is the server they were read on: for another one they count as `core.carry_over`
+    says. None: they count as they are. `is_carried_over` where they were read on another server:
+    starts differ, so a range stays.
     """
 
     weights_bytes: int | None = None
@@ -24,6 +26,7 @@ class Measured:
     non_torch_bytes: int | None = None
     cudagraph_bytes: int | None = None
     available_kv_cache_memory_bytes: int | None = None
+    taken_on: SizingRequest | None = None
     is_carried_over: bool = False
 
 

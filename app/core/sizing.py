@@ -6,11 +6,13 @@ Modules of the core that `size()` calls import them from there.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from app.core.assumptions import estimate_assumptions, given_assumptions
 from app.core.budget import CardMemory, card_memory, requested_memory
+from app.core.carry_over import carry_over
 from app.core.engine import ResolvedEngineArgs
 from app.core.engine_defaults import resolve_engine_args
 from app.core.expectation import Expectation, binding_stage, expectation
@@ -44,6 +46,8 @@ __all__ = [
     "Range",
     "SizingRequest",
     "SizingResult",
+    "measured_here",
+    "predicted_terms",
     "size",
 ]
 
@@ -80,6 +84,9 @@ def size(request: SizingRequest) -> SizingResult:
 
     Never raises for a request of valid types: what vLLM refuses comes back as `reason`.
     """
+    if request.measured.taken_on is not None:
+        held = replace(request, measured=measured_here(request))
+        return replace(size(held), request=request)
     alone = request
     if request.layout.replicas > 1:
         alone = replace(request, layout=replace(request.layout, replicas=1))
@@ -93,6 +100,19 @@ def size(request: SizingRequest) -> SizingResult:
     except Refusal as refusal:
         reason = refusal.reason
     return _answer(request, plan, estimate, cache, reason)
+
+
+def measured_here(request: SizingRequest) -> Measured:
+    """Return what was measured on another server as far as it holds for this one."""
+    measured, there = request.measured, request.measured.taken_on
+    if there is None:
+        return measured
+    return carry_over(measured, there, request, predicted_terms(there), predicted_terms(request))
+
+
+def predicted_terms(request: SizingRequest) -> Mapping[str, MemoryTerm]:
+    """Estimate each term of a card by its code, nothing taken as measured; empty without one."""
+    return {term.code: term for term in size(replace(request, measured=Measured())).memory}
 
 
 @lru_cache(maxsize=CACHED_PLANS)

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from app.catalog.catalogue import Catalogue, load_catalogue
-from app.core.carry_over import carry_over, predicted_terms
 from app.core.request import Measured, SizingRequest
-from app.core.sizing import size
+from app.core.sizing import measured_here, predicted_terms, size
 from app.core.units import GIB
 from app.readings.calibrate import calibrate
 from app.readings.observation import Failure, Observed
@@ -62,7 +61,7 @@ def token_errors(starts: list[Start], *, calibrated: bool = True) -> Iterator[fl
         request = other.request
         if calibrated:
             measured = calibrate(known.request, observed_of(known)).measured
-            request = replace(request, measured=carry_over(measured, known.request, request))
+            request = replace(request, measured=replace(measured, taken_on=known.request))
         cache = size(request).cache
         tokens = cache.kv_cache_size_tokens if cache else 0
         yield abs(tokens / other.printed["kv_cache_size_tokens"] - 1) * 100
@@ -121,6 +120,11 @@ MEASURED = Measured(
     non_torch_bytes=1 * GIB,
     cudagraph_bytes=GIB // 2,
 )
+
+
+def carry_over(measured: Measured, there: SizingRequest, here: SizingRequest) -> Measured:
+    """What holds of a measurement on another server."""
+    return measured_here(replace(here, measured=replace(measured, taken_on=there)))
 
 
 def _terms(measured: Measured) -> tuple[int | None, ...]:
@@ -192,7 +196,7 @@ def test_a_carried_measurement_keeps_a_range(base: SizingRequest) -> None:
     """The measured start itself has no range; another one does, because starts differ."""
     exact = size(replace(base, measured=MEASURED)).tokens_range
     here = replace(base, engine_args=base.engine_args.with_flag("max_model_len", 4096))
-    carried = replace(here, measured=carry_over(MEASURED, base, here))
+    carried = replace(here, measured=replace(MEASURED, taken_on=base))
     other = size(carried).tokens_range
     assert exact is not None
     assert other is not None
