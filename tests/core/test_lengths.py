@@ -1,0 +1,72 @@
+"""How long a request may be: derived from the config, or refused in vLLM's words."""
+
+import pytest
+
+from app.core.lengths import derived_max_model_len, resolve_max_model_len
+from app.core.model_spec import LengthSpec
+from app.core.reasons import Refusal
+from tests.core.oracle import releases
+
+NEWEST = releases().newest
+YARN = LengthSpec(
+    keys=(("max_position_embeddings", 131072),),
+    rope_type="yarn",
+    rope_factor=4.0,
+    original_max_position_embeddings=32768,
+)
+
+
+def old(version: str) -> tuple[float, str]:
+    """Derive the length of a YaRN model in an older release."""
+    return derived_max_model_len(YARN, releases().release_for(version)[0])
+
+
+def test_the_smallest_length_key_decides_unless_the_tokenizer_has_one() -> None:
+    """Of several keys the smallest counts; `model_max_length` beats them all."""
+    keys = (("max_position_embeddings", 8192), ("seq_length", 4096))
+    assert derived_max_model_len(LengthSpec(keys), NEWEST) == (4096, "seq_length")
+    longer = LengthSpec((*keys, ("model_max_length", 16384)))
+    assert derived_max_model_len(longer, NEWEST) == (16384, "model_max_length")
+
+
+def test_a_config_without_length_gets_the_fallback() -> None:
+    """2048 tokens, and any given length is taken."""
+    nothing = LengthSpec(keys=())
+    assert resolve_max_model_len(None, nothing, NEWEST) == (2048, 2048, False)
+    assert resolve_max_model_len(50_000, nothing, NEWEST)[0] == 50_000
+    with pytest.raises(Refusal) as refused:
+        resolve_max_model_len(-1, nothing, NEWEST)
+    assert refused.value.reason.vllm_error.startswith("max_model_len must be a positive integer")
+
+
+def test_yarn_is_multiplied_up_to_029_and_taken_as_scaled_from_030() -> None:
+    """The original length times the factor, or the config's figure."""
+    assert old("0.29.0") == (32768 * 4.0, "max_position_embeddings")
+    assert old("0.30.0") == (131072.0, "max_position_embeddings")
+
+
+def test_other_factors_multiply_and_llama3_is_scaled_already() -> None:
+    """Linear scaling multiplies; `llama3` and `longrope` do not."""
+    linear = LengthSpec((("max_position_embeddings", 8192),), "linear", 8.0)
+    assert derived_max_model_len(linear, NEWEST)[0] == 65536
+    llama3 = LengthSpec((("max_position_embeddings", 131072),), "llama3", 8.0)
+    assert derived_max_model_len(llama3, NEWEST)[0] == 131072
+    longrope = LengthSpec((("max_position_embeddings", 131072),), "longrope", None, 4096)
+    assert resolve_max_model_len(None, longrope, NEWEST)[0] == 4096
+    gemma = LengthSpec((("max_position_embeddings", 131072),), "linear", 8.0, None, "gemma3_text")
+    assert derived_max_model_len(gemma, NEWEST)[0] == 131072
+
+
+@pytest.mark.parametrize(("version", "printed"), [("0.11.2", "=8192 or"), ("0.12.0", "=8192.0 or")])
+def test_a_length_above_the_derived_one_is_refused(version: str, printed: str) -> None:
+    """The refusal names both lengths as the release prints them, and the key."""
+    spec = LengthSpec((("max_position_embeddings", 8192),))
+    with pytest.raises(Refusal) as refused:
+        resolve_max_model_len(8193, spec, releases().release_for(version)[0])
+    reason = refused.value.reason
+    assert reason.code == "context_too_long"
+    assert (
+        f"(8193) is greater than the derived max_model_len (max_position_embeddings{printed}"
+        in (reason.vllm_error)
+    )
+    assert resolve_max_model_len(8192, spec, NEWEST) == (8192, 8192, False)
