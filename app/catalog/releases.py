@@ -26,7 +26,7 @@ _SETS = (
 _TUPLES = ("log_formats", "mamba_blocks", "hybrid_alignment")
 _TABLES = ("forced_block_sizes", "min_batched_tokens", "quantization_min_capability")
 _VERSION = re.compile(
-    r"v?(?P<number>[0-9]{1,4}(?:\.[0-9]{1,4}){0,3})(?P<suffix>[.+-]?[a-z][a-z0-9.+-]{0,40}|\+[a-z0-9.]{1,40})?",
+    r"v?(?P<number>[0-9]{1,4}(?:\.[0-9]{1,4}){1,3})(?P<suffix>[.+-]?[a-z][a-z0-9.+-]{0,40}|\+[a-z0-9.]{1,40})?",
     re.IGNORECASE,
 )
 
