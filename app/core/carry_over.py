@@ -36,7 +36,7 @@ def carry_over(
 
     `then` and `now` are the estimates of both, nothing taken as measured.
     """
-    if replace(there, measured=NOTHING_MEASURED) == replace(here, measured=NOTHING_MEASURED):
+    if _server(there) == _server(here):
         return replace(measured, taken_on=None)
     if not then or not now:
         return NOTHING_MEASURED
@@ -55,6 +55,11 @@ def carry_over(
         ),
         is_carried_over=True,
     )
+
+
+def _server(request: SizingRequest) -> SizingRequest:
+    """Return one copy of a server, without what was measured."""
+    return replace(request, measured=NOTHING_MEASURED, layout=replace(request.layout, replicas=1))
 
 
 def _weights(

@@ -38,6 +38,10 @@ DESCRIPTIONS: Final = {
     "measured_peak_activation_gib": "Activation peak as a start log prints it, per card.",
     "measured_non_torch_gib": "Non-torch memory as a start log prints it, per card.",
     "measured_cudagraph_gib": "Graph memory as a start log prints it, per card.",
+    "measured_on": (
+        "The server that the measured terms were read on, as an object of these inputs; for "
+        "another server they are carried over. Left out: they count as they are."
+    ),
     "peak_requests": "Requests in flight at the peak, measured.",
     "mean_request_tokens": "Mean length of a request, prompt and answer, measured.",
     "p95_request_tokens": "Length that 95 of 100 requests stay below, measured.",

@@ -80,6 +80,7 @@ class Answers:
     measured_peak_activation_gib: float | None = None
     measured_non_torch_gib: float | None = None
     measured_cudagraph_gib: float | None = None
+    measured_on: str | None = None
     peak_requests: int | None = None
     mean_request_tokens: int | None = None
     p95_request_tokens: int | None = None

@@ -75,6 +75,7 @@ INPUTS: Final[tuple[Input, ...]] = (
     Input("measured_peak_activation_gib", "decimal", 0, MAX_GIB),
     Input("measured_non_torch_gib", "decimal", 0, MAX_GIB),
     Input("measured_cudagraph_gib", "decimal", 0, MAX_GIB),
+    Input("measured_on", "object"),
     Input("peak_requests", "integer", 1, MAX_COUNT),
     Input("mean_request_tokens", "integer", 1, MAX_TOKENS),
     Input("p95_request_tokens", "integer", 1, MAX_TOKENS),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -19,10 +20,12 @@ from app.core.request import Measured, SizingRequest
 from app.core.result import Assumption
 from app.core.sizing import size
 from app.core.units import GIB
-from app.wizard.answers import DEFAULT_VLLM_VERSION, Answers, Problem
+from app.wizard.answers import DEFAULT_VLLM_VERSION, Answers, Problem, parse_answers
 from app.wizard.card_choice import CardChoice, choose_card, layout_of, server_assumptions
 from app.wizard.engine_args import read_engine_args
 from app.wizard.model_choice import ModelChoice, UnusableAnswerError, choose_model
+from app.wizard.permalink import text_of
+from app.wizard.readers import canonical_json
 
 UNSURE_MAX_MODEL_LEN: Final = 8192
 UNSURE_TENSOR_PARALLEL_SIZES: Final = (1, 2, 4, 8)
@@ -61,6 +64,7 @@ def to_request(answers: Answers, catalogue: Catalogue) -> Prepared:
     model = _model(answers, catalogue, findings)
     card = _card(answers, catalogue, findings)
     release, release_assumptions = _release(answers, catalogue.releases, findings)
+    taken_on = _taken_on(answers, catalogue, findings)
     kv_dtypes = frozenset().union(*(row.kv_cache_dtypes for row in catalogue.releases.rows))
     engine_args, problems = read_engine_args(answers, kv_dtypes)
     findings.problems.extend(problems)
@@ -79,7 +83,7 @@ def to_request(answers: Answers, catalogue: Catalogue) -> Prepared:
         release=release,
         layout=layout_of(answers),
         engine_args=engine_args,
-        measured=measured_of(answers),
+        measured=replace(measured_of(answers), taken_on=taken_on),
         gpu_total_memory_bytes=answers.gpu_total_memory_bytes,
     )
     request, unsure = _without_doubt(request, answers)
@@ -112,6 +116,28 @@ def measured_of(answers: Answers) -> Measured:
         cudagraph_bytes=in_bytes(answers.measured_cudagraph_gib),
         available_kv_cache_memory_bytes=answers.available_kv_cache_memory_bytes,
     )
+
+
+def _taken_on(answers: Answers, catalogue: Catalogue, findings: _Findings) -> SizingRequest | None:
+    """Return the server that the measured terms were read on; None where none is named."""
+    if answers.measured_on is None:
+        return None
+    stated = json.loads(answers.measured_on).items()
+    pairs = (
+        (name, canonical_json(value) if isinstance(value, dict) else text_of(value))
+        for name, value in stated
+        if name != "measured_on"
+    )
+    parsed = parse_answers(pairs)
+    there = to_request(parsed.answers, catalogue)
+    problems = (*parsed.problems, *there.problems)
+    if there.request is not None and not problems:
+        return replace(there.request, measured=Measured())
+    key = problems[0].field if problems else "model"
+    findings.problems.append(
+        Problem("object_value", "measured_on", answers.measured_on, (("key", key),))
+    )
+    return None
 
 
 def load_of(answers: Answers) -> Load:
