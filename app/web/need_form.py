@@ -13,7 +13,7 @@ from app.web.forms import Form, read_form
 from app.wizard.answers import Answers, Problem
 from app.wizard.need import BITS, usual_bits
 from app.wizard.presets import BY_CODE, PRESETS, Preset
-from app.wizard.readers import UnreadableError, read_decimal, read_integer
+from app.wizard.readers import UnreadableError, read_decimal, read_integer, read_text
 
 FULL_LENGTH: Final = "full"
 DEFAULT_REQUESTS_PER_HOUR: Final = 6.0
@@ -63,7 +63,8 @@ class NeedForm:
     def value(self, name: str) -> str:
         """Return the text of a field as entered; what the preset filled in was not."""
         own = name in OWN_NAMES or (name == "max_model_len" and self.preset is not None)
-        return self.texts.get(name, "") if own else self.sizing.value(name)
+        text = self.texts.get(name, "") if own else self.sizing.value(name)
+        return text if text.isprintable() else ""
 
     def problem(self, name: str) -> Problem | None:
         """Return the first problem of a field."""
@@ -156,7 +157,7 @@ def _numbers(texts: dict[str, str], language: str, problems: list[Problem]) -> d
         if text is None:
             continue
         try:
-            value = read(text)
+            value = read(read_text(text))
         except UnreadableError as error:
             problems.append(Problem(error.code, name, text, error.numbers))
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlencode
@@ -50,6 +51,7 @@ SHOWN_FIELDS: Final = frozenset(
     {"model", "checkpoint", "kv_cache_dtype", "max_model_len", "peak_requests"}
 )
 PRECISIONS: Final = ("bf16", "fp8", "nvfp4", "mxfp4", "int4")
+SORT_KEY: Final = re.compile(r"[a-z0-9]{1,32}")
 UNPROCESSABLE: Final = 422
 
 
@@ -102,7 +104,9 @@ def _page(
     frame = dict(case.frame())
 
     def sorted_by(key: str) -> str:
-        given = {k: v for k, v in case.request.query_params.items() if k != "sort"}
+        given = {
+            k: v for k, v in case.request.query_params.items() if k != "sort" and v.isprintable()
+        }
         return f"?{urlencode({**given, 'sort': key}, safe=READABLE)}"
 
     return renderer.page(
@@ -149,10 +153,10 @@ def _options(given: Mapping[str, str]) -> MatrixOptions:
     """Read what is shown; a value nobody offers counts as none."""
     figure = given.get("show", "")
     cards = given.get("cards", "")
-    precision = given.get("precision", "")
+    precision, sort = given.get("precision", ""), given.get("sort", "")
     return MatrixOptions(
         figure=next((each for each in FIGURES if each == figure), "requests"),
-        sort=given.get("sort", "")[:32],
+        sort=sort if SORT_KEY.fullmatch(sort) else "",
         cards=int(cards) if cards in {str(size) for size in SERVER_SIZES} else 0,
         sold_only=given.get("sold") == "true",
         fitting_only=given.get("fitting") == "true",

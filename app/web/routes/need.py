@@ -52,7 +52,11 @@ async def need(request: Request) -> Response:
 
     def with_offer(place: int) -> str:
         pairs = EXAMPLE if is_example else asked
-        kept = [(name, text) for name, text in pairs if name != "offer" and text.strip()]
+        kept = [
+            (name, text)
+            for name, text in pairs
+            if name != "offer" and text.strip() and text.isprintable()
+        ]
         return f"?{urlencode([*kept, ('offer', str(place))], safe=READABLE)}"
 
     return renderer.page(

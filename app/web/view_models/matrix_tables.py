@@ -79,7 +79,7 @@ class MatrixTables:
         rows = [
             Row(
                 key=card.slug,
-                name=card.name,
+                name=card.name.removeprefix("NVIDIA "),
                 note_bytes=card.driver_memory_bytes or card.total_memory_bytes,
                 is_sold=card.slug in sold,
                 cells=tuple(next(cells) for _ in layouts),
