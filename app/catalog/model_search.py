@@ -43,11 +43,16 @@ def find_model(models: Mapping[str, CatalogueModel], name: str) -> FoundModel | 
 
 
 def nearest_names(known: Iterable[str], wrong: str, count: int = 3) -> tuple[str, ...]:
-    """Suggest the known names most like a wrong one, best first; none when nothing is near."""
+    """Suggest the known names most like a wrong one, best first; none when nothing is near.
+
+    A name that only begins as typed is nearer than one that merely looks alike: `h100` means
+    `h100-pcie`, not `h200`.
+    """
     folded = {name.casefold(): name for name in known}
     text = wrong.strip().casefold()[:MAX_QUERY]
-    near = difflib.get_close_matches(text, folded, n=count, cutoff=_NEAR)
-    return tuple(folded[name] for name in near)
+    begun = sorted(name for name in folded if text and name.startswith(f"{text}-"))
+    alike = difflib.get_close_matches(text, folded, n=count, cutoff=_NEAR)
+    return tuple(folded[name] for name in dict.fromkeys([*begun, *alike]))[:count]
 
 
 def nearest_models(

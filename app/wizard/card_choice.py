@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.catalog.catalogue import Catalogue
+from app.catalog.model_search import nearest_names
 from app.catalog.servers import Server
 from app.core.gpu_spec import GpuSpec
 from app.core.layout import Layout
@@ -87,7 +88,7 @@ def _named(name: str, catalogue: Catalogue) -> GpuSpec:
     found = catalogue.gpus.get(name.strip().lower())
     if found is not None:
         return found.spec
-    nearest = nearest_name(name, list(catalogue.gpus))
+    nearest = ", ".join(nearest_names(catalogue.gpus, name))  # `h100` is short for several
     raise UnusableAnswerError(Problem("unknown_gpu", "gpu", name, (("nearest", nearest),)))
 
 

@@ -173,6 +173,7 @@ def test_nothing_near_suggests_nothing(catalogue: Catalogue) -> None:
     assert nearest_models(catalogue.models, "xxxxxxxx") == ()
     assert nearest_names(catalogue.gpus, "toaster") == ()
     assert nearest_names(catalogue.gpus, "RTX-PRO-6000-sever")[0] == "rtx-pro-6000-server"
+    assert set(nearest_names(catalogue.gpus, "h100")) == {"h100-80gb-hbm3", "h100-nvl", "h100-pcie"}
 
 
 @given(text=st.text(max_size=400))
