@@ -14,7 +14,7 @@ from app.catalog.hf_tensors.shape import LARGEST_COUNT, Shape, text_fields
 from app.core.model_spec import ModelSpec, TensorGroup
 from app.core.storage_schemes import DTYPE_BYTES
 
-__all__ = ["ConfigError", "read_config"]
+__all__ = ["ConfigError", "knows_architecture", "read_config"]
 
 _EXPERTS_PER_TOKEN = (
     "num_experts_per_tok",
@@ -35,6 +35,15 @@ def read_config(config: Mapping[str, object], *, assume_unknown: bool = False) -
     fields = Fields(completed(config, family))
     text = text_fields(fields)
     return _model(fields, text, family, decoder_shape(fields, text, FAMILIES[family]))
+
+
+def knows_architecture(config: Mapping[str, object]) -> bool:
+    """Whether a config is read by what is known of its architecture, without an assumption."""
+    try:
+        family_of(Fields.of(config))
+    except ConfigError as error:
+        return error.code != "architecture_unknown"
+    return True
 
 
 def _model(fields: Fields, text: Fields, family: str, shape: Shape) -> ModelSpec:

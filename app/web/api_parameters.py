@@ -24,6 +24,9 @@ DESCRIPTIONS: Final = {
     "model": "Catalogue slug, or Hugging Face id of a model or of one of its checkpoints.",
     "hf_config": "A model's config.json, instead of `model`.",
     "hf_quant_config": "The hf_quant_config.json beside that config.json.",
+    "assume_plain_decoder": (
+        "Read a config.json of an unknown architecture as a plain Llama-like decoder."
+    ),
     "checkpoint": "Hugging Face id of a checkpoint of the model, or a precision such as `fp8`.",
     "gpu": "Slug of a card, as `/api/v1/gpus` lists them.",
     "gpu_total_memory_bytes": "What vLLM sees of the card, instead of the catalogue's figure.",

@@ -46,6 +46,11 @@ BODY_BYTES_BY_PATH: Final[Mapping[str, int]] = {
     "/api/v1/start-log": 5 * MIB,
     "/api/v1/metrics": MIB,
     "/api/v1/sizing": MIB,
+    # a pasted config.json, sent as it is (multipart) and not encoded
+    "/de/config": MIB,
+    "/en/config": MIB,
+    "/embed/de/config": MIB,
+    "/embed/en/config": MIB,
     # a quote form may carry a start log, which takes up to three times its size in a form
     "/de/angebot": 2 * MIB,
     "/en/quote": 2 * MIB,

@@ -34,6 +34,7 @@ INPUTS: Final[tuple[Input, ...]] = (
     Input("model", "text"),
     Input("hf_config", "object"),
     Input("hf_quant_config", "object"),
+    Input("assume_plain_decoder", "flag"),
     Input("checkpoint", "text", unsure=True),
     Input("gpu", "text", unsure=True),
     Input("gpu_total_memory_bytes", "size", 1, MAX_BYTES),

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from app.catalog.catalogue import Catalogue
 from app.catalog.checkpoints import precisions_of
-from app.catalog.hf_config import ConfigError, read_config
+from app.catalog.hf_config import ConfigError, knows_architecture, read_config
 from app.catalog.hf_quantization import read_quantization
 from app.catalog.model_search import FoundModel, find_model, nearest_models
 from app.catalog.models import CatalogueModel
@@ -143,10 +143,14 @@ def _pasted(answers: Answers) -> ModelChoice:
     config = json.loads(answers.hf_config or "{}")
     if answers.hf_overrides is not None:
         config = _overridden(config, json.loads(answers.hf_overrides))
-    spec = _read(config, "hf_config")
+    assume = answers.assume_plain_decoder
+    try:
+        spec = _read_text(canonical_json(config), assume_unknown=assume)
+    except ConfigError as error:
+        raise _unusable(error, "hf_config") from None
     try:
         quantization, kv_cache_scheme = _read_quantization(
-            canonical_json(config), answers.hf_quant_config
+            canonical_json(config), answers.hf_quant_config, assume_unknown=assume
         )
     except ConfigError as error:
         field = "hf_config" if answers.hf_quant_config is None else "hf_quant_config"
@@ -158,25 +162,34 @@ def _pasted(answers: Answers) -> ModelChoice:
         kv_cache_scheme=kv_cache_scheme,
         confidence="pasted",
     )
-    return ModelChoice(None, spec, checkpoint, (Assumption("config_pasted"),))
+    pasted = Assumption("config_pasted")
+    if assume and not knows_architecture(config):
+        values = (("architecture", spec.architecture),)
+        return ModelChoice(
+            None, spec, checkpoint, (pasted, Assumption("plain_decoder_assumed", values))
+        )
+    return ModelChoice(None, spec, checkpoint, (pasted,))
 
 
 def _read(config: Mapping[str, Any], field: str) -> ModelSpec:
     try:
-        return _read_text(canonical_json(config))
+        return _read_text(canonical_json(config), assume_unknown=False)
     except ConfigError as error:
         raise _unusable(error, field) from None
 
 
 @lru_cache(maxsize=64)
-def _read_text(text: str) -> ModelSpec:
+def _read_text(text: str, *, assume_unknown: bool) -> ModelSpec:
     """Read a config once: the core's caches key on the identity of the spec."""
-    return read_config(json.loads(text))
+    return read_config(json.loads(text), assume_unknown=assume_unknown)
 
 
 @lru_cache(maxsize=64)
-def _read_quantization(text: str, quant_text: str | None) -> tuple[Quantization, str | None]:
-    return read_quantization(json.loads(text), json.loads(quant_text) if quant_text else None)
+def _read_quantization(
+    text: str, quant_text: str | None, *, assume_unknown: bool
+) -> tuple[Quantization, str | None]:
+    quant_config = json.loads(quant_text) if quant_text else None
+    return read_quantization(json.loads(text), quant_config, assume_unknown=assume_unknown)
 
 
 def _unusable(error: ConfigError, field: str) -> Exception:

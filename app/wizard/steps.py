@@ -39,7 +39,11 @@ class WizardStep:
 
 
 STEPS: Final[tuple[WizardStep, ...]] = (
-    WizardStep("model", ("model", "hf_config", "hf_quant_config"), ("model", "hf_config")),
+    WizardStep(
+        "model",
+        ("model", "hf_config", "hf_quant_config", "assume_plain_decoder"),
+        ("model", "hf_config"),
+    ),
     WizardStep("precision", ("checkpoint", "kv_cache_dtype")),
     WizardStep(
         "gpu",

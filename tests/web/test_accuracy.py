@@ -32,9 +32,7 @@ def test_misses_are_named(client: StrictClient) -> None:
     table = load_accuracy(FILE)
     missed = [each for each in table.starts if each.covered is False and not each.failed]
     tree = parse_strictly(client.get(PATHS["en"]).text)
-    section = next(
-        each for each in tree.iter("section") if each.get("aria-labelledby") == "misses"
-    )
+    section = next(each for each in tree.iter("section") if each.get("aria-labelledby") == "misses")
     items = ["".join(each.itertext()) for each in section.iter("li")]
     assert len(items) == len(missed) > 0
     for start, item in zip(missed, items, strict=True):

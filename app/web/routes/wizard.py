@@ -45,6 +45,10 @@ PATHS: Final = {
 }
 UNPROCESSABLE: Final = 422
 TOO_SMALL: Final = frozenset({"weights_do_not_fit", "no_memory_for_kv_cache"})
+# What another model takes the place of.
+MODEL_FIELDS: Final = (
+    "model", "checkpoint", "hf_config", "hf_quant_config", "assume_plain_decoder", "spec",
+)  # fmt: skip
 FROM_CHECK: Final = ("from", "check")
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -131,7 +135,7 @@ def _back(case: Case, step: WizardStep) -> str:
 def _offer_models(case: Case) -> dict[str, Any]:
     search = case.form.page.get("search", "")
     found = models_found(case.catalogue, search)
-    rest = [*case.form.pairs(without=("model", "checkpoint", "hf_config", "hf_quant_config"))]
+    rest = [*case.form.pairs(without=MODEL_FIELDS)]
     if _is_from_check(case):
         rest.append(FROM_CHECK)
 

@@ -98,6 +98,7 @@ class ResultView:
     permalink: str | None
     quote_href: str
     vendor_name: str
+    extrapolated: tuple[str, str] | None = None
     placeholder: str = PLACEHOLDER
 
 
@@ -172,6 +173,7 @@ class ResultViews:
             permalink=links.permalink,
             quote_href=links.quote,
             vendor_name=self._catalogue.vendor.name,
+            extrapolated=_extrapolated(result),
         )
 
     def _unknown(self, prepared: Prepared, links: Links) -> ResultView:
@@ -211,10 +213,26 @@ def _way_out(way: Way, links: Links) -> WayOut:
 def _facts(prepared: Prepared) -> Facts:
     request = prepared.request
     return Facts(
-        model=prepared.model.name if prepared.model else "",
+        model=_model_name(prepared),
         precision=request.checkpoint.precision if request else "",
         card=request.gpu.name if request else "",
     )
+
+
+def _extrapolated(result: SizingResult) -> tuple[str, str] | None:
+    """Return the releases an estimate is extrapolated from, first and last; None where observed."""
+    for each in result.assumptions:
+        values = dict(each.values)
+        if each.code == "release_extrapolated" and "observed_from" in values:
+            return str(values["observed_from"]), str(values["observed_to"])
+    return None
+
+
+def _model_name(prepared: Prepared) -> str:
+    """Return the catalogue's name; for a pasted config that of its architecture."""
+    if prepared.model is not None:
+        return prepared.model.name
+    return prepared.request.model.architecture if prepared.request else ""
 
 
 def _precisions(prepared: Prepared) -> dict[str, str]:
