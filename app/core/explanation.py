@@ -20,7 +20,7 @@ INSIDE_BUDGET = frozenset(
     {"weights", "peak_activation", "persistent_buffers", "non_torch", "cudagraph_estimate"}
 )
 PLANNING_RULE = "the vendor's planning rule"
-SHAPES = "the model's config.json and the checkpoint's quantisation config"
+SHAPES = "config.json, quantization_config"
 KV_CACHE = "vllm/v1/core/kv_cache_utils.py"
 WORKER = "vllm/v1/worker/gpu_worker.py"
 REQUESTED = "vllm/v1/worker/utils.py request_memory"

@@ -13,7 +13,7 @@ SOURCES = {
     "non_torch": "vllm/utils/mem_utils.py: memory outside PyTorch",
     "cudagraph_estimate": "vllm/v1/worker: estimate of the CUDA graphs",
     "kv_cache": "vllm/v1/worker/gpu_worker.py: Available KV cache memory",
-    "outside_utilization": "gpu_memory_utilization: left to CUDA, NCCL and others",
+    "outside_utilization": "vllm/v1/worker/utils.py: memory that gpu_memory_utilization leaves",
 }
 
 
