@@ -56,11 +56,20 @@ CACHED_PLANS = 32768
 
 
 @dataclass(frozen=True, slots=True)
+class _Estimate:
+    """One engine's start on a card whose memory is known."""
+
+    start: Start
+    card: CardMemory
+    stages: tuple[StageMemory, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is settled before anybody asks how much memory is free: the same for every copy.
+    """What is settled before the cache is laid out: the same for every copy of a layout.
 
     `weights` are bytes per rank of each pipeline stage, `copy_bytes` those the planning rule counts
-    for one copy.
+    for one copy. `estimate` is None where release or card give no ground for one.
     """
 
     resolved: ResolvedEngineArgs
@@ -68,15 +77,7 @@ class _Plan:
     shape: CacheShape
     checkpoint_bytes: int
     copy_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Estimate:
-    """One engine's start on a card whose memory is known."""
-
-    start: Start
-    card: CardMemory
-    stages: tuple[StageMemory, ...]
+    estimate: _Estimate | None
 
 
 def size(request: SizingRequest) -> SizingResult:
@@ -93,13 +94,12 @@ def size(request: SizingRequest) -> SizingResult:
     plan = _plan(alone)
     if isinstance(plan, Reason):
         return _refused(request, plan)
-    estimate = _estimate(request, plan)
     reason, cache = None, None
     try:
-        cache = _cache(request, plan, estimate)
+        cache = _cache(request, plan)
     except Refusal as refusal:
         reason = refusal.reason
-    return _answer(request, plan, estimate, cache, reason)
+    return _answer(request, plan, cache, reason)
 
 
 def measured_here(request: SizingRequest) -> Measured:
@@ -117,21 +117,25 @@ def predicted_terms(request: SizingRequest) -> Mapping[str, MemoryTerm]:
 
 @lru_cache(maxsize=CACHED_PLANS)
 def _plan(request: SizingRequest) -> _Plan | Reason:
-    """Settle what does not depend on free memory; a refusal is kept like an answer."""
+    """Settle all that comes before the cache; a refusal is kept like an answer."""
     try:
         resolved = resolve_engine_args(request)
+        weights = weights_bytes_per_rank(request, resolved)
         return _Plan(
             resolved=resolved,
-            weights=weights_bytes_per_rank(request, resolved),
+            weights=weights,
             shape=cache_shape(request, resolved),
             checkpoint_bytes=checkpoint_bytes(request.model, request.checkpoint),
             copy_bytes=copy_weights_bytes(request, resolved),
+            estimate=_estimate(request, resolved, weights),
         )
     except Refusal as refusal:
         return refusal.reason
 
 
-def _estimate(request: SizingRequest, plan: _Plan) -> _Estimate | None:
+def _estimate(
+    request: SizingRequest, resolved: ResolvedEngineArgs, weights: tuple[int, ...]
+) -> _Estimate | None:
     """Estimate every stage's memory; None where release or card give no ground for it."""
     coefficients = request.release.memory
     if coefficients is None:
@@ -139,13 +143,14 @@ def _estimate(request: SizingRequest, plan: _Plan) -> _Estimate | None:
     card = card_memory(request, coefficients)
     if card is None:
         return None
-    requested = requested_memory(card.total, plan.resolved.gpu_memory_utilization)
-    start = Start(request, plan.resolved, coefficients, requested, plan.weights)
+    requested = requested_memory(card.total, resolved.gpu_memory_utilization)
+    start = Start(request, resolved, coefficients, requested, weights)
     return _Estimate(start, card, start.stages())
 
 
-def _cache(request: SizingRequest, plan: _Plan, estimate: _Estimate | None) -> Cache | None:
+def _cache(request: SizingRequest, plan: _Plan) -> Cache | None:
     """Lay out the cache; None where no memory is estimated for this release. Raises Refusal."""
+    estimate = plan.estimate
     given = request.given_cache_bytes
     measured = request.measured.available_kv_cache_memory_bytes is not None
     if estimate is not None and not measured:
@@ -167,11 +172,10 @@ def _cache(request: SizingRequest, plan: _Plan, estimate: _Estimate | None) -> C
 def _answer(
     request: SizingRequest,
     plan: _Plan,
-    estimate: _Estimate | None,
     cache: Cache | None,
     reason: Reason | None,
 ) -> SizingResult:
-    resolved, shape = plan.resolved, plan.shape
+    resolved, shape, estimate = plan.resolved, plan.shape, plan.estimate
     if cache is not None and cache.max_model_len != resolved.max_model_len:
         shape = cache_shape(request, replace(resolved, max_model_len=cache.max_model_len))
     expected = _expected(request, resolved, shape, estimate, cache)
