@@ -17,6 +17,7 @@ from app.core.preemption import (
     requests_at,
 )
 from app.core.workload import (
+    LengthBin,
     Workload,
     answer_tokens,
     histogram_workload,
@@ -133,17 +134,21 @@ def test_the_curve_is_what_a_scheduler_meets(mix: Mix) -> None:
 
 def test_a_curve_that_forgets_who_stays_longer_is_found_out() -> None:
     """Negative control: counting every request alike does not agree with the scheduler."""
-    mix = Mix("control", ((FULL, 1),), lognormal_workload(200, 700, 0.3), 6)
-    cache = shape(*mix.kinds)
+    cache, short, long = shape((FULL, 1)), 80, 800
+    lengths = (LengthBin(short, short, 0.9), LengthBin(long, long, 0.1))
+    mix = Mix("control", ((FULL, 1),), Workload(lengths, 0.3), 8)
     right = held_blocks(mix.workload, cache, prefix_caching=True)
-    alike = Workload(
-        tuple(each for each in lognormal_workload(150, 420, 0.3).lengths), mix.workload.answer_share
-    )
-    wrong = held_blocks(alike, cache, prefix_caching=True)
+    alike: dict[float, float] = {}
+    for length, share in ((short, 0.9), (long, 0.1)):
+        alone = held_blocks(lognormal_workload(length, length, 0.3), cache, prefix_caching=True)
+        for size, weight in zip(alone.blocks, alone.weights, strict=True):
+            alike[size] = alike.get(size, 0.0) + share * weight
+    ordered = sorted(alike.items())
+    wrong = HeldBlocks(tuple(size for size, _ in ordered), tuple(w for _, w in ordered), 0)
     blocks = blocks_at(right, mix.requests, 0.3)
     share, error = observed(mix, blocks, 6_000)
-    expected = preemption_probability(wrong, mix.requests, blocks)
-    assert abs(share - expected) > 4 * error + 0.004
+    assert abs(share - preemption_probability(right, mix.requests, blocks)) <= 4 * error + 0.004
+    assert abs(share - preemption_probability(wrong, mix.requests, blocks)) > 4 * error + 0.004
 
 
 @pytest.mark.parametrize(
