@@ -32,6 +32,7 @@ from app.web.routes import (
     need,
     pages,
     quote,
+    readings_api,
     releases,
     result,
     wizard,
@@ -60,6 +61,7 @@ ROUTERS: Final = (
     desk.router,
     embed.router,
     api.router,
+    readings_api.router,
 )
 
 
