@@ -74,10 +74,12 @@ def held_blocks(workload: Workload, shape: CacheShape, *, prefix_caching: bool) 
 def blocks_of(spec: KvSpec, tokens: int, length: RequestLength) -> int:
     """Blocks of one group that a request holds while its token number `tokens` is computed.
 
-    Windows have freed what lies wholly before them; states take theirs whatever the length.
+    Windows have freed what lies wholly before them; states take theirs whatever the length, and
+    one more for every block of tokens where each keeps its state.
     """
     if spec.kind == "mamba":
-        return spec.state_blocks
+        every = ceil_div(tokens, spec.block_size) if spec.state_every_block else 0
+        return spec.state_blocks + every
     if spec.kind == "cross_attention":
         return ceil_div(length.encoder_tokens, spec.block_size)
     if spec.is_full:

@@ -2,7 +2,7 @@
 
 import math
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -38,7 +38,14 @@ BATCHES = 20
 
 def shape(*kinds: tuple[KvSpec, int], max_model_len: int = 8192) -> CacheShape:
     """Return a cache of groups; only what a request holds matters here."""
-    grouping = Grouping((), (1,), kinds, (), ())
+    grouping = Grouping(
+        groups=(),
+        bytes_per_block_by_stage=(1,),
+        checked_bytes_by_stage=(1,),
+        kinds=kinds,
+        layer_bytes=(),
+        backends=(),
+    )
     length = RequestLength(max_model_len, 16384)
     return CacheShape(16, (1,), grouping.blocks_per_request(length), (), grouping, length)
 
@@ -162,6 +169,7 @@ def test_a_curve_that_forgets_who_stays_longer_is_found_out() -> None:
         (CHUNK, 96, 6),
         (CHUNK, 97, 1),
         (STATE, 5000, 2),
+        (replace(STATE, state_every_block=True), 529, 4),
         (LATENT, 65, 2),
     ],
 )
