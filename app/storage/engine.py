@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,6 +50,8 @@ class Storage:
         self._url = with_driver(url)
         self._engine: Engine | None = None
         self._lock = threading.Lock()
+        # SQLite has one writer, and others wait asleep: within a process they rather queue
+        self._turn = threading.Lock() if self.is_sqlite else nullcontext()
 
     @property
     def is_sqlite(self) -> bool:
@@ -65,7 +67,7 @@ class Storage:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """Begin a transaction that commits at the end. Raises StorageUnavailableError."""
-        with _unavailable(), self._opened().connect() as connection:
+        with self._turn, _unavailable(), self._opened().connect() as connection:
             # a writer that first reads would otherwise fail when another writes in between
             writer = connection.execution_options(**{BEGIN: "BEGIN IMMEDIATE"})
             with writer.begin():

@@ -100,6 +100,12 @@ class Post:
         return content
 
 
+class _Server(ThreadingHTTPServer):
+    """Lets many wait in line, where the standard five would be turned away under load."""
+
+    request_queue_size = 128
+
+
 @dataclass
 class Receiver:
     """An HTTP peer. `posts` is what it took, in order, also what was sent twice."""
@@ -129,7 +135,7 @@ class Receiver:
             def log_message(self, *_: object) -> None:
                 """Say nothing."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
+        self._server = _Server(("127.0.0.1", self.port), Handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True

@@ -140,7 +140,7 @@ def _wait_until(condition: object, complaint: str, seconds: float = 120) -> None
 @pytest.mark.parametrize(
     ("quotes", "kills"),
     [
-        pytest.param(48, 3, marks=[pytest.mark.slow, pytest.mark.timeout(180)]),
+        pytest.param(24, 2, marks=[pytest.mark.slow, pytest.mark.timeout(180)]),
         pytest.param(200, 20, marks=[pytest.mark.deep, pytest.mark.timeout(900)]),
     ],
 )
