@@ -207,23 +207,31 @@ def llama4(text: Fields, model_type: str) -> Layers:
 def mimo(text: Fields, model_type: str) -> Layers:
     """Own head counts for the sliding layers (1 in `hybrid_layer_pattern`), sinks only there."""
     pattern = text.integers("hybrid_layer_pattern", high=1)
+    full, sliding = _mimo_specs(text, model_type)
+    return tuple(
+        LayerSpec(sliding if index < len(pattern) and pattern[index] else full)
+        for index in range(layer_count(text))
+    )
+
+
+def mimo_draft(text: Fields, model_type: str) -> Layers:
+    """The one draft layer of MiMo-V2 that vLLM runs: it slides, whatever the config says."""
+    return (LayerSpec(_mimo_specs(text, model_type)[1]),)
+
+
+def _mimo_specs(text: Fields, model_type: str) -> tuple[AttentionSpec, AttentionSpec]:
+    """Caches of a full and of a sliding layer."""
     plain = attention_spec(text, model_type)
     v_size = text.integer("v_head_dim", plain.head_size, low=1)
     window = text.first_integer("sliding_window_size", "sliding_window", default=128, low=1)
-    full = LayerSpec(AttentionSpec("full_attention", plain.num_kv_heads, plain.head_size, v_size))
-    sliding = LayerSpec(
-        AttentionSpec(
-            "sliding_window",
-            text.integer("swa_num_key_value_heads", plain.num_kv_heads, low=1),
-            text.integer("swa_head_dim", plain.head_size, low=1),
-            text.integer("swa_v_head_dim", v_size, low=1),
-            window,
-            sinks=text.flag("add_swa_attention_sink_bias"),
-        )
-    )
-    return tuple(
-        sliding if index < len(pattern) and pattern[index] else full
-        for index in range(layer_count(text))
+    full = AttentionSpec("full_attention", plain.num_kv_heads, plain.head_size, v_size)
+    return full, AttentionSpec(
+        "sliding_window",
+        text.integer("swa_num_key_value_heads", plain.num_kv_heads, low=1),
+        text.integer("swa_head_dim", plain.head_size, low=1),
+        text.integer("swa_v_head_dim", v_size, low=1),
+        window,
+        sinks=text.flag("add_swa_attention_sink_bias"),
     )
 
 

@@ -80,6 +80,8 @@ def mtp_layers(config: Config) -> Layers:
     """List the caches of the multi-token-prediction layers that the checkpoint brings."""
     text = text_fields(config)
     model_type = _model_type(text, config)
+    if _LAYOUTS.get(model_type) is hf_attention.mimo:
+        return hf_attention.mimo_draft(text, model_type)
     count = text.first_integer(
         "num_nextn_predict_layers",
         "mtp_num_hidden_layers",

@@ -53,6 +53,7 @@ def choose_backend(
                 reasons=book.all_reasons(layer),
             )
     _check_fp8(chosen, context, cache_dtype)
+    _check_sparse_dcp(chosen, context, cache_dtype)
     return _with_wide_head_blocks(chosen, model, context)
 
 
@@ -87,6 +88,14 @@ def _check_fp8(backend: AttentionBackend, context: CacheContext, cache_dtype: st
             suggested="bfloat16" if capability >= (8, 0) else "float16",
             kv_cache_dtype=cache_dtype,
         )
+
+
+def _check_sparse_dcp(backend: AttentionBackend, context: CacheContext, cache_dtype: str) -> None:
+    """Refuse decode context parallelism where FlashMLA reads a 16-bit cache sparsely."""
+    split = context.decode_context_parallel_size > 1 and not is_quantized(cache_dtype)
+    text = "flashmla_sparse_dcp" if backend.name == "FLASHMLA_SPARSE" else ""
+    if split and context.release.error(text):
+        raise refuse(context.release, "dcp_not_supported", text)
 
 
 def _unequal_heads(context: CacheContext, cache_dtype: str) -> AttentionBackend:

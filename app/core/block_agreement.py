@@ -62,7 +62,7 @@ def agree_on_blocks(
 ) -> BlockSizes:
     """Agree on the block sizes of a model whose backends are known."""
     if any(isinstance(cache.spec, PackedSpec) for cache in caches):
-        return BlockSizes(PACKED_BLOCK_SIZE)
+        return BlockSizes(context.user_block_size or PACKED_BLOCK_SIZE)
     if not backends:
         return BlockSizes(context.user_block_size or DEFAULT_BLOCK_SIZE)
     kernels = [backend.block_sizes for backend in backends]

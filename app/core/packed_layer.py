@@ -41,7 +41,9 @@ def packed_cache_dtype(context: CacheContext, cache_dtype: str) -> str:
 def packed_specs(
     spec: PackedSpec, context: CacheContext, block_size: int, cache_dtype: str
 ) -> tuple[KvSpec, ...]:
-    """All caches of one layer, in the order in which vLLM registers them."""
+    """All caches of one layer, in the order in which vLLM registers them. Raises Refusal."""
+    if block_size < spec.compress_ratio:
+        raise refuse(context.release, "refused_by_vllm", "packed_block_size", block_size=block_size)
     packed = cache_dtype == "fp8_ds_mla"
     state = _STATE_BYTES
     if not packed:

@@ -1,7 +1,7 @@
 """Answers of vLLM's own code, as cases: what was asked, and what it worked out.
 
-`tests/golden/oracle_cases.json` and `generated_cases.json` hold the answers,
-`oracle_models.json` what the arithmetic needs of each config. See tests/golden/README.md.
+`tests/golden/oracle_cases.json` and `generated_cases.json` hold the answers, the two files of
+models what the arithmetic needs of each config. See tests/golden/README.md.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any
 
 from app.catalog.gpus import load_gpus
 from app.catalog.hf_config import read_config
+from app.catalog.hf_fields import ConfigError
+from app.catalog.hf_layers import cache_layers, length_spec
 from app.catalog.hf_quantization import read_quantization
 from app.catalog.releases import Releases, load_releases
 from app.core.checkpoint import Checkpoint
@@ -61,15 +63,41 @@ def gpus() -> dict[str, GpuSpec]:
 @cache
 def models() -> dict[str, tuple[ModelSpec, Checkpoint]]:
     """Return model and checkpoint of every config."""
-    facts = json.loads((GOLDEN / "oracle_models.json").read_text(encoding="utf-8"))
+    facts: dict[str, Any] = {}
+    for file in ("generated_models.json", "oracle_models.json"):
+        facts |= json.loads((GOLDEN / file).read_text(encoding="utf-8"))
     return {name: _model(name, own) for name, own in facts.items()}
 
 
 def _model(name: str, facts: dict[str, Any]) -> tuple[ModelSpec, Checkpoint]:
     config, beside = facts["config"], facts.get("hf_quant_config")
-    quantization, scheme = read_quantization(config, beside)
-    return read_config(config), Checkpoint(
+    try:
+        quantization, scheme = read_quantization(config, beside, assume_unknown=True)
+        model = read_config(config, assume_unknown=True)
+    except ConfigError:  # no decoder whose tensors could be counted
+        return _cache_only(config), Checkpoint(name, "bf16")
+    return model, Checkpoint(
         name, quantization.method or "bf16", quantization, kv_cache_scheme=scheme
+    )
+
+
+def _cache_only(config: dict[str, Any]) -> ModelSpec:
+    """Read only what the cache needs: models without attention, encoder-decoder models."""
+    heads = config.get("decoder_attention_heads", 0)
+    return ModelSpec(
+        architecture=config["architectures"][0],
+        model_type=config["model_type"],
+        layers=cache_layers(config),
+        tensors=(),
+        length=length_spec(config),
+        dtype=config["torch_dtype"],
+        hidden_size=0,
+        intermediate_size=0,
+        vocab_size=0,
+        num_attention_heads=heads,
+        num_key_value_heads=heads,
+        head_dim=0,
+        tie_word_embeddings=False,
     )
 
 

@@ -9,7 +9,7 @@ from app.core import kv_cache, kv_spec
 from app.core.engine_defaults import resolve_engine_args
 from tests.core.oracle import OracleCase, cases, differences
 
-FILES = ("oracle_cases.json",)
+FILES = ("oracle_cases.json", "generated_cases.json")
 
 
 def _wrong(of: Iterable[OracleCase]) -> dict[str, list[str]]:
@@ -27,6 +27,16 @@ def test_every_answer_is_exact(file: str) -> None:
     for family, count in total.most_common():
         print(f"  {exact[family]:>5} of {count:<5} {family}")  # noqa: T201
     assert not wrong, dict(list(wrong.items())[:5])
+
+
+def test_the_generated_cases_cover_what_the_published_leave_out() -> None:
+    """More than a thousand answers of our own asking: families, cards and dtypes beyond the 550."""
+    published, own = cases(), cases("generated_cases.json")
+    refused = [case for case in own if "reason" in case.expected]
+    assert len(own) > 1000
+    assert len(refused) > 200
+    assert {case.family for case in own} > {case.family for case in published}
+    assert {case.request.gpu.slug for case in own} > {case.request.gpu.slug for case in published}
 
 
 def test_the_550_cases_cover_figures_and_refusals() -> None:
