@@ -2,7 +2,8 @@
 
     python -m app.tools.bench [PATH …]     PATH as the browser sends it, htmx asks for its block
 
-Absolute figures belong to one machine and moment; compare a path with /healthz of the same run.
+Absolute figures belong to one machine and moment. Sizings are compared with a calibration loop of
+the same process, a path with /healthz of the same run; the run fails where a ratio is too large.
 """
 
 import asyncio
@@ -13,13 +14,20 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from app.tools.sizing_speed import SizingSpeed, measure_sizings
+
 HOST: Final = "127.0.0.1"
 CALIBRATION: Final = "/healthz"
-DEFAULT_PATHS: Final = ("/de/", "/en/help")
+MATRIX: Final = "/en/matrix?model=llama-3.3-70b&max_model_len=8192"
+DEFAULT_PATHS: Final = ("/de/", "/en/help", MATRIX)
+# One calibration loop takes about 28 ms where the goals are: 2 s for the catalogue, 80 us for one.
+MOST_CALIBRATIONS_FOR_THE_CATALOGUE: Final = 72.0
+MOST_CALIBRATIONS_FOR_ONE_SIZING: Final = 0.0029
+MOST_HEALTHZ_FOR_THE_MATRIX: Final = 60.0
 CONNECTIONS: Final = 16
 SECONDS: Final = 5.0
 START_SECONDS: Final = 15.0
@@ -110,12 +118,28 @@ async def _answer(
     return int(head.split(" ", 2)[1]), length
 
 
-def main(paths: list[str]) -> None:
-    """Measure the calibration address and each path, print one line each."""
+def report_sizings(found: SizingSpeed) -> list[str]:
+    """Print how fast sizings are; return what is too slow."""
+    print(
+        f"{found.sizings} sizings in {found.catalogue_seconds:.2f} s "
+        f"({found.catalogue_of_calibration:.1f} calibration loops), one in "
+        f"{1e6 * found.one_seconds:.0f} us ({found.one_of_calibration:.4f}); one loop "
+        f"{1000 * found.calibration_seconds:.1f} ms"
+    )
+    slow = []
+    if found.catalogue_of_calibration > MOST_CALIBRATIONS_FOR_THE_CATALOGUE:
+        slow.append(f"the catalogue takes more than {MOST_CALIBRATIONS_FOR_THE_CATALOGUE} loops")
+    if found.one_of_calibration > MOST_CALIBRATIONS_FOR_ONE_SIZING:
+        slow.append(f"one sizing takes more than {MOST_CALIBRATIONS_FOR_ONE_SIZING} loops")
+    return slow
+
+
+def report_paths(paths: Iterable[str]) -> list[str]:
+    """Measure the calibration address and each path, print one line each; return what is slow."""
     print(f"{'req/s':>8} {'p50 ms':>8} {'p99 ms':>8} {'of cal.':>8} {'bytes':>8}  status path")
-    calibration = 0.0
+    calibration, slow = 0.0, []
     with server() as port:
-        for path in (CALIBRATION, *(paths or DEFAULT_PATHS)):
+        for path in (CALIBRATION, *paths):
             found = asyncio.run(measure(port, path))
             calibration = calibration or found.per_second
             print(
@@ -123,6 +147,17 @@ def main(paths: list[str]) -> None:
                 f"{found.per_second / calibration:8.2f} {found.body_bytes:8d}  "
                 f"{found.status:6d} {found.path}"
             )
+            times = calibration / found.per_second
+            if path == MATRIX and times > MOST_HEALTHZ_FOR_THE_MATRIX:
+                slow.append(f"the matrix takes {times:.0f} times as long as {CALIBRATION}")
+    return slow
+
+
+def main(paths: list[str]) -> None:
+    """Measure sizings and addresses; leave with a message where something is too slow."""
+    slow = [*report_sizings(measure_sizings()), *report_paths(paths or DEFAULT_PATHS)]
+    if slow:
+        raise SystemExit("Too slow: " + "; ".join(slow))
 
 
 if __name__ == "__main__":
