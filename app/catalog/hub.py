@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import httpx
@@ -66,6 +67,12 @@ class HubModel:
     config: Mapping[str, Any]
     hf_quant_config: Mapping[str, Any] | None
     weights_bytes: int | None
+
+
+async def look_up(base_url: str, folder: Path, hf_id: str, revision: str = "main") -> HubModel:
+    """Ask a hub once, with a client of its own and answers kept in `folder`. Raises HubError."""
+    async with httpx.AsyncClient(trust_env=False) as client:
+        return await Hub(base_url, client, HubCache(folder)).look_up(hf_id, revision)
 
 
 class Hub:

@@ -22,6 +22,7 @@ EXAMPLE: Final = {
 }
 DESCRIPTIONS: Final = {
     "model": "Catalogue slug, or Hugging Face id of a model or of one of its checkpoints.",
+    "revision": "Commit of `model` on the hub, where its config.json comes along.",
     "hf_config": "A model's config.json, instead of `model`.",
     "hf_quant_config": "The hf_quant_config.json beside that config.json.",
     "assume_plain_decoder": (

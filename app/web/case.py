@@ -39,6 +39,12 @@ class Case:
         return catalogue
 
     @property
+    def hub_is_on(self) -> bool:
+        """Whether models that are not in the catalogue may be looked up on a hub."""
+        settings: Settings = self.request.app.state.settings
+        return settings.hub_url is not None
+
+    @property
     def answers(self) -> Answers:
         """The readable answers."""
         return self.form.answers

@@ -15,7 +15,7 @@ from app.wizard.permalink import query_pairs, text_of
 from app.wizard.sizing_request import Prepared, to_request
 
 # Names in an address that belong to a page and not to the answers.
-PAGE_KEYS: Final = frozenset({"accent", "from", "go", "other_version", "search", "theme"})
+PAGE_KEYS: Final = frozenset({"accent", "from", "go", "hub", "other_version", "search", "theme"})
 MAX_NAMED_MODELS: Final = 4
 
 
@@ -93,7 +93,9 @@ def make_form(parsed: ParsedAnswers, page: dict[str, str], catalogue: Catalogue)
 def _with_model(answers: Answers, catalogue: Catalogue) -> tuple[Answers, tuple[Problem, ...]]:
     """Read a model's name, or the part of one that fits a single model, as its slug."""
     typed = answers.model
-    if typed is None or find_model(catalogue.models, typed) is not None:
+    if typed is None or answers.hf_config is not None:
+        return answers, ()
+    if find_model(catalogue.models, typed) is not None:
         return answers, ()
     fitting = search_models(catalogue.models, typed, MAX_NAMED_MODELS)
     if len(fitting) == 1 or (fitting and fitting[0].name.casefold() == typed.casefold()):

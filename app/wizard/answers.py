@@ -35,10 +35,12 @@ class Answers:
     `max_model_len` is AUTO_MAX_MODEL_LEN for `auto`. JSON objects are canonical JSON text, so that
     answers can be compared and hashed. `unsure` names the fields answered with "I am not sure".
     `assume_plain_decoder` confirms that a pasted config of an architecture nobody knows may be read
-    as a plain decoder, and does nothing for any other.
+    as a plain decoder, and does nothing for any other. `revision` is the commit at which a config
+    was looked up on the hub; `model` is then the repository.
     """
 
     model: str | None = None
+    revision: str | None = None
     hf_config: str | None = None
     hf_quant_config: str | None = None
     assume_plain_decoder: bool = False

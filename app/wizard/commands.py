@@ -14,6 +14,7 @@ from app.wizard.permalink import text_of
 
 # In the order people read a command: how it is split, how long, how the cache is kept, the rest.
 FLAGS: Final = (
+    "revision",
     "tensor_parallel_size",
     "pipeline_parallel_size",
     "data_parallel_size",

@@ -32,6 +32,7 @@ class Input:
 
 INPUTS: Final[tuple[Input, ...]] = (
     Input("model", "text"),
+    Input("revision", "text"),
     Input("hf_config", "object"),
     Input("hf_quant_config", "object"),
     Input("assume_plain_decoder", "flag"),

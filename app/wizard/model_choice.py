@@ -10,12 +10,12 @@ from typing import Any, Final
 
 from app.catalog.catalogue import Catalogue
 from app.catalog.checkpoints import precisions_of
+from app.catalog.config_model import ConfigModel, model_from_config
 from app.catalog.hf_config import ConfigError, knows_architecture, read_config
-from app.catalog.hf_quantization import read_quantization
 from app.catalog.model_search import FoundModel, find_model, nearest_models
 from app.catalog.models import CatalogueModel
 from app.catalog.supposed_checkpoint import suppose_checkpoint
-from app.core.checkpoint import Checkpoint, Quantization
+from app.core.checkpoint import Checkpoint
 from app.core.model_spec import ModelSpec
 from app.core.reasons import Reason, ReasonCode, Refusal
 from app.core.result import Assumption
@@ -136,7 +136,9 @@ def _supposed(
 
 
 def _pasted(answers: Answers) -> ModelChoice:
-    if answers.model is not None:
+    """Read a config that was pasted, or looked up where a revision says of which repository."""
+    looked_up = answers.model is not None and answers.revision is not None
+    if answers.model is not None and not looked_up:
         raise UnusableAnswerError(Problem("pasted_and_named", "model", answers.model))
     if answers.checkpoint is not None:
         raise UnusableAnswerError(Problem("pasted_and_named", "checkpoint", answers.checkpoint))
@@ -145,51 +147,53 @@ def _pasted(answers: Answers) -> ModelChoice:
         config = _overridden(config, json.loads(answers.hf_overrides))
     assume = answers.assume_plain_decoder
     try:
-        spec = _read_text(canonical_json(config), assume_unknown=assume)
-    except ConfigError as error:
-        raise _unusable(error, "hf_config") from None
-    try:
-        quantization, kv_cache_scheme = _read_quantization(
-            canonical_json(config), answers.hf_quant_config, assume_unknown=assume
+        made = _read_model(
+            canonical_json(config),
+            answers.hf_quant_config,
+            answers.model or "",
+            assume_unknown=assume,
         )
     except ConfigError as error:
-        field = "hf_config" if answers.hf_quant_config is None else "hf_quant_config"
-        raise _unusable(error, field) from None
-    checkpoint = Checkpoint(
-        hf_id="",
-        precision=quantization.method or spec.dtype,
-        quantization=quantization,
-        kv_cache_scheme=kv_cache_scheme,
-        confidence="pasted",
-    )
-    pasted = Assumption("config_pasted")
+        raise _unusable(error, _file_of(error)) from None
+    source = Assumption("config_pasted")
+    if looked_up:
+        values = (("model", answers.model or ""), ("revision", answers.revision or ""))
+        source = Assumption("config_looked_up", values)
     if assume and not knows_architecture(config):
-        values = (("architecture", spec.architecture),)
-        return ModelChoice(
-            None, spec, checkpoint, (pasted, Assumption("plain_decoder_assumed", values))
-        )
-    return ModelChoice(None, spec, checkpoint, (pasted,))
+        named = (("architecture", made.spec.architecture),)
+        assumed = Assumption("plain_decoder_assumed", named)
+        return ModelChoice(None, made.spec, made.checkpoint, (source, assumed))
+    return ModelChoice(None, made.spec, made.checkpoint, (source,))
+
+
+@lru_cache(maxsize=64)
+def _read_model(
+    text: str, quant_text: str | None, hf_id: str, *, assume_unknown: bool
+) -> ConfigModel:
+    """Read a config once: the core's caches key on the identity of the spec."""
+    quant_config = json.loads(quant_text) if quant_text else None
+    return model_from_config(
+        json.loads(text), quant_config, hf_id=hf_id, assume_unknown=assume_unknown
+    )
+
+
+def _file_of(error: ConfigError) -> str:
+    """Name the input that a fault lies in: keys of the second file carry its name."""
+    key = str(dict(error.numbers).get("key", ""))
+    return "hf_quant_config" if key.startswith("hf_quant_config.") else "hf_config"
 
 
 def _read(config: Mapping[str, Any], field: str) -> ModelSpec:
     try:
-        return _read_text(canonical_json(config), assume_unknown=False)
+        return _read_text(canonical_json(config))
     except ConfigError as error:
         raise _unusable(error, field) from None
 
 
 @lru_cache(maxsize=64)
-def _read_text(text: str, *, assume_unknown: bool) -> ModelSpec:
-    """Read a config once: the core's caches key on the identity of the spec."""
-    return read_config(json.loads(text), assume_unknown=assume_unknown)
-
-
-@lru_cache(maxsize=64)
-def _read_quantization(
-    text: str, quant_text: str | None, *, assume_unknown: bool
-) -> tuple[Quantization, str | None]:
-    quant_config = json.loads(quant_text) if quant_text else None
-    return read_quantization(json.loads(text), quant_config, assume_unknown=assume_unknown)
+def _read_text(text: str) -> ModelSpec:
+    """Read the config of a catalogue model with overrides once, for the same reason."""
+    return read_config(json.loads(text))
 
 
 def _unusable(error: ConfigError, field: str) -> Exception:

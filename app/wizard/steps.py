@@ -41,7 +41,7 @@ class WizardStep:
 STEPS: Final[tuple[WizardStep, ...]] = (
     WizardStep(
         "model",
-        ("model", "hf_config", "hf_quant_config", "assume_plain_decoder"),
+        ("model", "revision", "hf_config", "hf_quant_config", "assume_plain_decoder"),
         ("model", "hf_config"),
     ),
     WizardStep("precision", ("checkpoint", "kv_cache_dtype")),

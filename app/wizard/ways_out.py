@@ -21,9 +21,10 @@ Changes = Mapping[str, Number | bool | None]
 FRESH_SPLITS: Final = ((1, 1), (2, 1), (4, 1), (8, 1), (8, 2), (8, 4))
 KEPT_BY_A_FRESH_START: Final = frozenset(
     {
-        "model", "hf_config", "hf_quant_config", "assume_plain_decoder", "hf_overrides",
-        "vllm_version", "checkpoint", "gpu", "gpu_total_memory_bytes", "server", "max_model_len",
-        "replicas", "peak_requests", "mean_request_tokens", "p95_request_tokens", "unsure",
+        "model", "revision", "hf_config", "hf_quant_config", "assume_plain_decoder",
+        "hf_overrides", "vllm_version", "checkpoint", "gpu", "gpu_total_memory_bytes", "server",
+        "max_model_len", "replicas", "peak_requests", "mean_request_tokens", "p95_request_tokens",
+        "unsure",
     }
 )  # fmt: skip
 _DEFAULTS: Final = Answers()

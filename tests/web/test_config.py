@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 from xml.etree.ElementTree import Element
@@ -13,7 +14,9 @@ from xml.etree.ElementTree import Element
 import pytest
 from fastapi import FastAPI
 
+from app.catalog import hub
 from app.catalog.catalogue import Catalogue
+from tests.catalog.hub_server import COMMIT, HubHandler, running_hub
 from tests.strict_client import StrictClient, parse_strictly
 
 PATHS = {"de": "/de/config", "en": "/en/config"}
@@ -211,3 +214,93 @@ def test_every_catalogue_config_can_be_pasted(client: StrictClient, app: FastAPI
         status, tree = paste(client, dict(model.config))
         assert status == 200
         assert f"Read: {model.spec.architecture}" in text_of(tree)
+
+
+@pytest.fixture(scope="module")
+def hub_address() -> Iterator[str]:
+    """Run a hub on loopback for the tests that look something up."""
+    with running_hub() as url:
+        yield url
+
+
+@pytest.fixture
+def with_hub(
+    make_client: Callable[..., StrictClient], hub_address: str, tmp_path: Path
+) -> StrictClient:
+    """Return a client of an instance that may ask the hub."""
+    return make_client(hub_url=hub_address, data_dir=tmp_path)
+
+
+def test_a_model_is_looked_up_and_pinned(with_hub: StrictClient) -> None:
+    """What the hub has is read; the link holds repository, commit and config."""
+    answer = with_hub.get(PATHS["en"], params={"hub": "acme/good", "max_model_len": "4096"})
+    tree = parse_strictly(answer.text)
+    assert answer.status_code == 200
+    assert f"From acme/good on Hugging Face, at commit {COMMIT}" in text_of(tree)
+    query = dict(parse_qsl(urlsplit(link_to_workbench(tree) or "").query))
+    assert query["model"] == "acme/good"
+    assert query["revision"] == COMMIT
+    assert query["max_model_len"] == "4096"
+    HubHandler.asked.clear()
+    result = with_hub.get("/en/workbench", params={**query, "gpu": "h200-nvl"})
+    text = text_of(parse_strictly(result.text))
+    assert HubHandler.asked == []
+    assert f"that of acme/good on Hugging Face, at commit {COMMIT}" in text
+    assert f"vllm serve acme/good \\ --revision {COMMIT}" in text
+
+
+@pytest.mark.parametrize("language", ["de", "en"])
+@pytest.mark.parametrize(
+    "name", ["gated", "nobody", "huge", "broken", "nested", "nocommit", "foreign", "circle", "busy"]
+)
+def test_every_failure_of_the_hub_is_said(with_hub: StrictClient, name: str, language: str) -> None:
+    """Whatever the hub answers, the page says what happened and what to do instead."""
+    answer = with_hub.get(PATHS[language], params={"hub": f"acme/{name}"})
+    tree = parse_strictly(answer.text)
+    said = next(text_of(each) for each in tree.iter("p") if each.get("id") == "hub-error")
+    assert answer.status_code == 422
+    assert len(said) > 40
+    assert "config.json" in said or "org/mod" in said or name == "nobody"
+    assert "cannot be used here" not in said
+
+
+def test_a_slow_hub_is_given_up(with_hub: StrictClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hub that does not answer in time is not waited for."""
+    monkeypatch.setattr(hub, "SECONDS_PER_ANSWER", 0.2)
+    answer = with_hub.get(PATHS["en"], params={"hub": "acme/slow"})
+    assert answer.status_code == 422
+    assert "did not answer within" in text_of(parse_strictly(answer.text))
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "http://169.254.169.254/x", "a/b/c", "x"])
+def test_only_names_of_models_are_asked_for(with_hub: StrictClient, name: str) -> None:
+    """Text that is no model's name never reaches the hub."""
+    HubHandler.asked.clear()
+    answer = with_hub.get(PATHS["en"], params={"hub": name})
+    assert answer.status_code == 422
+    assert HubHandler.asked == []
+
+
+def test_without_a_hub_nobody_is_asked(client: StrictClient) -> None:
+    """With the look-up off the page says so and offers the other way."""
+    answer = client.get(PATHS["en"], params={"hub": "acme/good"})
+    assert answer.status_code == 422
+    assert "looks nothing up on Hugging Face" in text_of(parse_strictly(answer.text))
+
+
+def test_a_catalogue_model_is_never_looked_up(with_hub: StrictClient) -> None:
+    """An id that the catalogue knows leads to the workbench without asking anybody."""
+    HubHandler.asked.clear()
+    answer = with_hub.get(PATHS["en"], params={"hub": "meta-llama/Llama-3.3-70B-Instruct"})
+    assert answer.status_code == 303
+    assert urlsplit(answer.headers["location"]).path == "/en/workbench"
+    with_hub.get("/en/workbench", params={"model": "llama-3.3-70b", "gpu": "h200-nvl"})
+    assert HubHandler.asked == []
+
+
+def test_the_workbench_offers_the_look_up(with_hub: StrictClient, client: StrictClient) -> None:
+    """An unknown id in the model field gets a link to look it up, where that is possible."""
+    params = {"model": "acme/wonder-7b", "gpu": "h200-nvl"}
+    offered = "Look up acme/wonder-7b on Hugging Face"
+    assert offered in text_of(parse_strictly(with_hub.get("/en/workbench", params=params).text))
+    assert offered not in text_of(parse_strictly(client.get("/en/workbench", params=params).text))

@@ -8,11 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fastapi import APIRouter
+from fastapi.responses import RedirectResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.catalog.hub import HubError, look_up
+from app.catalog.model_search import find_model
 from app.core.reasons import Reason, Refusal
+from app.settings import Settings
 from app.web.case import Case, read_case
 from app.web.errors import KEEP_ADDRESS
 from app.web.locale import page
@@ -29,6 +33,7 @@ router = APIRouter()
 PASTED: Final = ("hf_config", "hf_quant_config", "assume_plain_decoder")
 # What is asked here when the config is too long for the address of another page.
 SIZED_HERE: Final = ("gpu", "tensor_parallel_size", "max_model_len")
+HUB: Final = "hub"
 MAX_FIELDS: Final = 80
 UNPROCESSABLE: Final = 422
 PRIVATE: Final = {"Cache-Control": "no-store"}
@@ -48,9 +53,37 @@ class Read:
 
 
 async def ask(request: Request) -> Response:
-    """Show the form; with a config in the address, what it says."""
+    """Show the form; with a config in the address, or one to be looked up, what it says."""
+    wanted = request.query_params.get(HUB, "").strip()
+    if not wanted:
+        case = await run_in_threadpool(read_case, request)
+        return await run_in_threadpool(_page, case, posted=False)
+    known = find_model(request.app.state.catalogue.models, wanted)
+    if known is not None:
+        case = await run_in_threadpool(read_case, request)
+        return RedirectResponse(case.path("workbench", [("model", wanted), *_others(case)]), 303)
+    return await _look_up(request, wanted)
+
+
+async def _look_up(request: Request, wanted: str) -> Response:
+    """Show what the hub has under an id, or why there is nothing to show (422)."""
+    settings: Settings = request.app.state.settings
     case = await run_in_threadpool(read_case, request)
-    return await run_in_threadpool(_page, case, posted=False)
+    revision = request.query_params.get("revision", "").strip() or "main"
+    if settings.hub_url is None:
+        missing = Problem("hub_off", HUB, wanted)
+        return await run_in_threadpool(_page, case, posted=False, failed=missing)
+    try:
+        found = await look_up(settings.hub_url, settings.data_dir / "hub", wanted, revision)
+    except HubError as error:
+        failed = Problem(error.code, HUB, wanted, tuple(error.facts.items()))
+        return await run_in_threadpool(_page, case, posted=False, failed=failed)
+    pairs = [*_others(case), ("model", found.hf_id), ("revision", found.revision)]
+    pairs.append(("hf_config", json.dumps(found.config)))
+    if found.hf_quant_config is not None:
+        pairs.append(("hf_quant_config", json.dumps(found.hf_quant_config)))
+    case = await run_in_threadpool(read_case, request, pairs)
+    return await run_in_threadpool(_page, case, posted=False, index_bytes=found.weights_bytes)
 
 
 async def read(request: Request) -> Response:
@@ -62,9 +95,11 @@ async def read(request: Request) -> Response:
     return await run_in_threadpool(_page, case, posted=True)
 
 
-def _page(case: Case, *, posted: bool) -> Response:
+def _page(
+    case: Case, *, posted: bool, failed: Problem | None = None, index_bytes: int | None = None
+) -> Response:
     answers = case.answers
-    found = _read(case, posted=posted)
+    found = _read(case, posted=posted) if failed is None else Read(problems=(failed,))
     link = None
     if found.reading is not None and query_pairs(answers) is not None:
         link = case.path("workbench", case.form.pairs())
@@ -75,6 +110,8 @@ def _page(case: Case, *, posted: bool) -> Response:
         is_assumed=found.is_assumed,
         reason=found.reason,
         problems=found.problems,
+        index_bytes=index_bytes,
+        wanted=case.form.page.get(HUB, ""),
         link=link,
         r=_sized(case) if found.reading is not None and link is None else None,
         carried_pairs=_carried(case, without=() if link else SIZED_HERE),
@@ -94,9 +131,8 @@ def _read(case: Case, *, posted: bool) -> Read:
         return Read(problems=problems)
     if case.answers.hf_config is None:
         return Read(problems=(Problem("missing", "hf_config", ""),) if posted else ())
-    alone = replace(case.answers, model=None, checkpoint=None)
     try:
-        choice = choose_model(alone, case.catalogue)
+        choice = choose_model(replace(case.answers, checkpoint=None), case.catalogue)
         assumed = any(each.code == "plain_decoder_assumed" for each in choice.assumptions)
         return Read(read_parts(choice.spec, choice.checkpoint), assumed)
     except UnusableAnswerError as error:
@@ -127,11 +163,15 @@ def _text(case: Case, name: str) -> str:
 
 
 def _carried(case: Case, without: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the other answers, to travel along with the form."""
-    left_out = {"model", "checkpoint", "spec", *PASTED, *without}
+    """Return the other answers and the frame, to travel along with the form."""
+    return [*_others(case, without), *case.frame()]
+
+
+def _others(case: Case, without: Iterable[str] = ()) -> list[tuple[str, str]]:
+    """Return the answers that are not about the model."""
+    left_out = {"model", "revision", "checkpoint", "spec", *PASTED, *without}
     rest = replace(case.answers, hf_config=None, hf_quant_config=None, assume_plain_decoder=False)
-    pairs = [pair for pair in query_pairs(rest) or () if pair[0] not in left_out]
-    return [*pairs, *case.frame()]
+    return [pair for pair in query_pairs(rest) or () if pair[0] not in left_out]
 
 
 page(router, "config", de="/config", en="/config")(ask)

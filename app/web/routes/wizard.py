@@ -47,7 +47,8 @@ UNPROCESSABLE: Final = 422
 TOO_SMALL: Final = frozenset({"weights_do_not_fit", "no_memory_for_kv_cache"})
 # What another model takes the place of.
 MODEL_FIELDS: Final = (
-    "model", "checkpoint", "hf_config", "hf_quant_config", "assume_plain_decoder", "spec",
+    "model", "revision", "checkpoint", "hf_config", "hf_quant_config", "assume_plain_decoder",
+    "spec",
 )  # fmt: skip
 FROM_CHECK: Final = ("from", "check")
 
