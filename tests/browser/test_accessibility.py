@@ -38,6 +38,9 @@ PAGES = {
         address("/de/angebot", LLAMA),
         address("/de/rechner", TOO_LONG),
         address("/embed/de/rechner", {**HYBRID, "theme": "auto"}),
+        "/de/matrix",
+        "/de/bedarf",
+        "/de/vergleich",
     ],
     "en": [
         "/en/",
@@ -48,6 +51,9 @@ PAGES = {
         address("/en/workbench", WRONG),
         address("/en/workbench", HYBRID),
         address("/embed/en/sizing/precision", LLAMA),
+        "/en/matrix/server?cards=8",
+        "/en/need?model=gpt-oss-120b&preset=coding&users=30",
+        "/en/compare?case=model%3Dllama-3.1-8b",
     ],
 }
 ALL = [path for paths in PAGES.values() for path in paths]

@@ -41,7 +41,9 @@ def test_special_layouts_come_where_the_model_profits(catalogue: Catalogue) -> N
 
 def test_a_copied_latent_cache_is_named_with_what_it_costs(catalogue: Catalogue) -> None:
     """TP 8 of DeepSeek-V3.2 stores its cache eight times; both ways out are named with factors."""
-    found = rows(catalogue, model="deepseek-v3.2", gpu="h200", max_model_len=32768)
+    found = rows(
+        catalogue, model="deepseek-v3.2", gpu="h200", kv_cache_dtype="fp8", max_model_len=32768
+    )
     losses = list(losses_of(found))[by_layout(found, Layout(tensor_parallel_size=8))]
     assert {loss.code for loss in losses} == {"latent_copied"}
     assert {loss.count for loss in losses} == {8}
