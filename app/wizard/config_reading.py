@@ -27,6 +27,8 @@ from app.core.storage_schemes import UNQUANTIZED
 
 # Parts of a model that are in no file.
 NOT_STORED: Final = frozenset({"runtime", "mrope_positions"})
+# Classes of tensors in recurrent layers.
+RECURRENT: Final = {"ssm_ba": "ssm", "conv": "ssm", "buffer": "ssm"}
 # One index key in FP8 with its scale: vllm/v1/attention/backends/mla/indexer.py
 INDEX_SCALE_BYTES: Final = 4
 
@@ -189,7 +191,10 @@ def _parts(model: ModelSpec, checkpoint: Checkpoint) -> tuple[WeightPart, ...]:
 
 
 def _part_of(group: TensorGroup) -> str:
-    return group.module if group.part == "model" else group.part
+    """Name the optional part, else the class; what quantisation tells apart is one part here."""
+    if group.part != "model":
+        return group.part
+    return RECURRENT.get(group.module, group.module)
 
 
 def _stored_as(group: TensorGroup, name: str, dtype: str) -> str:

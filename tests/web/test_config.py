@@ -95,7 +95,7 @@ def test_the_link_sizes_the_model(client: StrictClient) -> None:
     _, tree = paste(client, PLAIN)
     link = link_to_workbench(tree)
     assert link is not None
-    answer = client.get(f"{link}&gpu=h200-nvl&tensor_parallel_size=2&max_model_len=8192")
+    answer = client.get(f"{link}&tensor_parallel_size=2&max_model_len=8192")
     assert answer.status_code == 200
     text = text_of(parse_strictly(answer.text))
     assert "Pasted: LlamaForCausalLM" in text
@@ -151,7 +151,7 @@ def test_an_unknown_architecture_waits_for_a_word(client: StrictClient) -> None:
     assert "it is read as a plain decoder" in text_of(tree)
     assert link is not None
     assert "assume_plain_decoder=true" in link
-    result = client.get(f"{link}&gpu=h200-nvl&tensor_parallel_size=2&max_model_len=8192")
+    result = client.get(f"{link}&tensor_parallel_size=2&max_model_len=8192")
     assert "The architecture WonderForCausalLM is not known" in text_of(parse_strictly(result.text))
 
 
@@ -160,7 +160,7 @@ def test_without_the_word_the_workbench_refuses(client: StrictClient) -> None:
     _, tree = paste(client, UNKNOWN, assume_plain_decoder="true")
     link = (link_to_workbench(tree) or "").replace("&assume_plain_decoder=true", "")
     link = link.replace("assume_plain_decoder=true&", "")
-    text = text_of(parse_strictly(client.get(f"{link}&gpu=h200-nvl").text))
+    text = text_of(parse_strictly(client.get(link).text))
     assert "not known here yet" in text
     assert "Confirm an assumption" in text
 

@@ -102,7 +102,7 @@ def _page(
     found = _read(case, posted=posted) if failed is None else Read(problems=(failed,))
     link = None
     if found.reading is not None and query_pairs(answers) is not None:
-        link = case.path("workbench", case.form.pairs())
+        link = case.path("workbench", [*case.form.pairs(), *_first_card(case)])
     renderer: Renderer = case.request.app.state.renderer
     context: dict[str, Any] = case.context(
         texts={name: _text(case, name) for name in PASTED[:2]},
@@ -122,6 +122,15 @@ def _page(
     return renderer.page(
         case.request, "config/config.html", status=status, headers=headers, **context
     )
+
+
+def _first_card(case: Case) -> list[tuple[str, str]]:
+    """Return the vendor's first card where none is chosen, so that the link leads to figures."""
+    answers = case.answers
+    chosen = (answers.gpu, answers.server, answers.gpu_total_memory_bytes)
+    if any(each is not None for each in chosen) or "gpu" in answers.unsure:
+        return []
+    return [("gpu", case.catalogue.vendor.cards[0])]
 
 
 def _read(case: Case, *, posted: bool) -> Read:
