@@ -34,6 +34,12 @@ def given_assumptions(request: SizingRequest) -> Iterator[Assumption]:
             "utilization_ignored_for_cache",
             (("kv_cache_memory_bytes", request.engine_args.kv_cache_memory_bytes),),
         )
+    measured = request.measured
+    terms = (measured.peak_activation_bytes, measured.non_torch_bytes)
+    if measured.is_carried_over:
+        yield Assumption("terms_carried_over")
+    elif None not in terms:
+        yield Assumption("terms_measured")
     if request.measured.available_kv_cache_memory_bytes is not None:
         yield Assumption(
             "available_memory_given",

@@ -51,6 +51,15 @@ BODY_BYTES_BY_PATH: Final[Mapping[str, int]] = {
     "/en/config": MIB,
     "/embed/de/config": MIB,
     "/embed/en/config": MIB,
+    # a start log, or two metrics pages, sent as they are (multipart)
+    "/de/log": 6 * MIB,
+    "/en/log": 6 * MIB,
+    "/embed/de/log": 6 * MIB,
+    "/embed/en/log": 6 * MIB,
+    "/de/metriken": 3 * MIB,
+    "/en/metrics": 3 * MIB,
+    "/embed/de/metriken": 3 * MIB,
+    "/embed/en/metrics": 3 * MIB,
     # a quote form may carry a start log, which takes up to three times its size in a form
     "/de/angebot": 2 * MIB,
     "/en/quote": 2 * MIB,
