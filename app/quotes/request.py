@@ -28,7 +28,7 @@ _LINK: Final = re.compile(r"https?://|www\.", re.IGNORECASE)
 _NOT_IN_LINES: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 # what no page of HTML may hold: control signs and the code points that are no characters
-_NOT_IN_PAGES: Final = re.compile(
+NOT_IN_PAGES: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff"
     + "".join(f"{chr(plane << 16 | 0xFFFE)}{chr(plane << 16 | 0xFFFF)}" for plane in range(1, 17))
     + "]"
@@ -113,14 +113,14 @@ def read_quote_form(texts: Mapping[str, str]) -> QuoteForm:
             values[name] = reader(given[name]) if reader else _line(given[name], LINES[name])
         except _UnusableError as error:
             problems.append(EntryProblem(error.code, name, error.numbers))
-    entered = {name: _NOT_IN_PAGES.sub("", text) for name, text in given.items()}
+    entered = {name: NOT_IN_PAGES.sub("", text) for name, text in given.items()}
     return QuoteForm(Contact(**values), tuple(problems), entered)  # type: ignore[arg-type]
 
 
 def _line(text: str, maximum: int) -> str:
     """Return a text of one line. A line break would be a second header in a mail."""
     text = text.strip()
-    if _NOT_IN_PAGES.search(text) or any(
+    if NOT_IN_PAGES.search(text) or any(
         unicodedata.category(sign) in _NOT_IN_LINES or sign in _BIDI for sign in text
     ):
         raise _UnusableError("unprintable_character")
@@ -164,7 +164,7 @@ def _quantity(text: str) -> int | None:
 
 def _message(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n").strip()
-    if _NOT_IN_PAGES.search(text):
+    if NOT_IN_PAGES.search(text):
         raise _UnusableError("unprintable_character")
     if len(text) > MAX_MESSAGE:
         raise _UnusableError("too_long", maximum=MAX_MESSAGE)
@@ -176,7 +176,7 @@ def _message(text: str) -> str:
 def _start_log(text: str) -> str:
     """Keep a log as it is, but for colours and signs that no page can show."""
     text = _COLOUR.sub("", text.replace("\r\n", "\n")).strip("\n")
-    text = _NOT_IN_PAGES.sub("\N{REPLACEMENT CHARACTER}", text)
+    text = NOT_IN_PAGES.sub("\N{REPLACEMENT CHARACTER}", text)
     if len(text) > MAX_START_LOG:
         raise _UnusableError("too_long", maximum=MAX_START_LOG)
     return text

@@ -6,9 +6,11 @@ import asyncio
 import email
 import email.policy
 import json
+import random
 import socket
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,11 +24,16 @@ SLOW_SECONDS = 0.4
 
 
 def free_port() -> int:
-    """Return a port nobody listens on."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
+    """Return a port nobody listens on.
+
+    Below the range that outgoing connections are given, or one of them might take it while the
+    server is down, even to itself.
+    """
+    while True:
+        port = random.randint(20_000, 32_000)  # noqa: S311 - any will do
+        with socket.socket() as free, suppress(OSError):
+            free.bind(("127.0.0.1", port))
+            return port
 
 
 class MailServer:

@@ -30,7 +30,7 @@ CLIENTS = 8
 KEY = "crash-test-key-of-32-characters-or-more"
 FORM = f"/en/quote?{urlencode(ANSWERS)}"
 TOKEN = re.compile(r'name="form_token" value="([^"]+)"')
-START_SECONDS = 40
+START_SECONDS = 100
 HURRY = (httpx.TransportError, httpx.RemoteProtocolError)
 
 
@@ -54,7 +54,7 @@ class Service:
                 command, cwd=ROOT, env={**os.environ, **self.settings}, stdout=log, stderr=log
             )
         deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline and self.process.poll() is None:
             try:
                 if httpx.get(f"{self.url}/healthz").status_code == 200:
                     return

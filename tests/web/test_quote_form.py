@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from app.quotes.request import _NOT_IN_PAGES
+from app.quotes.request import NOT_IN_PAGES
 from app.quotes.token import CONFIRMATION_LIFETIME, FORM_LIFETIME
 from app.storage.engine import Storage
 from tests.strict_client import StrictClient, parse_strictly
@@ -367,7 +367,7 @@ def test_any_entry_is_kept_or_stored(desk: StrictClient, fields: dict[str, str])
     for name in ("name", "company", "message"):
         # HTML knows one kind of line break, none in an input, and no control signs
         typed, shown = (
-            re.sub(r"[\r\n]", "", _NOT_IN_PAGES.sub("", text)).strip()
+            re.sub(r"[\r\n]", "", NOT_IN_PAGES.sub("", text)).strip()
             for text in (fields.get(name, ""), entered[name])
         )
         assert typed == shown

@@ -20,6 +20,7 @@ from app.quotes.export import as_csv, as_json_text
 from app.quotes.figures import figures_of
 from app.quotes.office import Office
 from app.quotes.quote import STATUSES, Note, Quote, Status, deleted_on
+from app.quotes.request import NOT_IN_PAGES
 from app.quotes.token import now
 from app.storage.unavailable import StorageUnavailableError
 from app.web.desk_session import has_session, is_configured
@@ -64,7 +65,11 @@ def behind_login(
 async def listing(request: Request, office: Office) -> Response:
     """List requests, newest first, by text and status."""
     query = request.query_params
-    text, status, page = query.get("q", "")[:200], _status(query.get("status")), _page_number(query)
+    text, status, page = (
+        _shown(query.get("q", ""))[:200],
+        _status(query.get("status")),
+        _page_number(query),
+    )
     found = await run_in_threadpool(office.repository.search, text, status, page)
     load = await run_in_threadpool(office.outbox.load)
     return show(
@@ -122,7 +127,7 @@ async def add_note(request: Request, office: Office) -> Response:
     """Write a note beside a request."""
     quote = await _quote(request, office)
     async with request.form() as form:
-        text = str(form.get("text", "")).replace("\r\n", "\n").replace("\0", "").strip()
+        text = _shown(str(form.get("text", "")).replace("\r\n", "\n")).strip()
     if len(text) > MAX_NOTE:
         raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY)
     if text:
@@ -210,6 +215,11 @@ def _file(name: str, media_type: str, text: str) -> Response:
     return Response(
         text, media_type=media_type, headers={**PRIVATE, "Content-Disposition": disposition}
     )
+
+
+def _shown(text: str) -> str:
+    """Leave out what no page can show and no database need keep."""
+    return NOT_IN_PAGES.sub("", text)
 
 
 def _status(text: object) -> Status | None:
