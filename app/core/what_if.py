@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -27,6 +28,29 @@ FEW_GRAPHS = 64
 OFFLOADED_GIB = 8.0
 KV_CACHE_DTYPES = ("bfloat16", "fp8", "nvfp4")
 BLOCK_SIZES = (16, 64)
+NO_ITEMS = (("audio", 0), ("image", 0), ("video", 0))
+SOURCES = {
+    "gpu_memory_utilization": "vllm/v1/worker/utils.py request_memory",
+    "kv_cache_memory_bytes": "vllm/v1/worker/gpu_worker.py determine_available_memory",
+    "max_num_batched_tokens": "vllm/v1/worker/gpu_model_runner.py profile_run",
+    "max_num_seqs": "vllm/v1/worker/gpu_model_runner.py _dummy_sampler_run",
+    "enforce_eager": "vllm/v1/worker/gpu_worker.py compile_or_warm_up_model",
+    "max_cudagraph_capture_size": "vllm/config/vllm.py _set_cudagraph_sizes",
+    "tensor_parallel_size": "vllm/model_executor/layers/linear.py",
+    "checkpoint": "vllm/model_executor/layers/quantization",
+    "cpu_offload_gb": "vllm/config/offload.py",
+    "language_model_only": "vllm/config/multimodal.py",
+    "limit_mm_per_prompt": "vllm/config/multimodal.py",
+    "speculative_config": "vllm/config/speculative.py",
+    "enable_lora": "vllm/lora/layers",
+    "max_model_len": "vllm/config/model.py _get_and_verify_max_len",
+    "kv_cache_dtype": "vllm/v1/kv_cache_interface.py page_size_bytes",
+    "block_size": "vllm/v1/kv_cache_interface.py max_memory_usage_bytes",
+    "decode_context_parallel_size": "vllm/v1/kv_cache_interface.py max_memory_usage_bytes",
+    "disable_hybrid_kv_cache_manager": "vllm/v1/core/kv_cache_utils.py unify_hybrid_kv_cache_specs",
+    "enable_prefix_caching": "vllm/v1/core/block_pool.py",
+    "async_scheduling": "vllm/v1/core/sched/async_scheduler.py",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +67,18 @@ class FlagRow:
 
     `kind`: `memory` changes the memory of the cache, `divisor` the bytes per token or the length,
     `neither` leaves both. `now` is None where the flag is unset and has no value. `others` is empty
-    where there is nothing else to try.
+    where there is nothing else to try. `source` is where vLLM does what the row says.
     """
 
     flag: str
     kind: FlagKind
     now: Value | None
     others: tuple[Outcome, ...]
+
+    @property
+    def source(self) -> str:
+        """File of vLLM, and the place in it."""
+        return SOURCES[self.flag]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +139,8 @@ def _shown(value: object) -> Value:
         return value.num_speculative_tokens
     if isinstance(value, int | float | str):
         return value
+    if isinstance(value, tuple):
+        return json.dumps(dict(value), separators=(",", ":"))
     return 0
 
 
@@ -158,6 +189,9 @@ def _extra_flags(request: SizingRequest, resolved: ResolvedEngineArgs) -> Iterat
     if model.multimodal:
         text_only = resolved.language_model_only
         yield _args(request, "language_model_only", "memory", text_only, (True, False))
+        limits = resolved.limit_mm_per_prompt
+        now_limited = None if limits is None else _shown(limits)
+        yield _args(request, "limit_mm_per_prompt", "memory", now_limited, (NO_ITEMS,))
     if model.mtp_layers and "mtp" in request.checkpoint.includes:
         drafts = (None, SpeculativeConfig("mtp", 1))
         now = resolved.num_speculative_tokens

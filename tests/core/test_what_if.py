@@ -141,7 +141,11 @@ def test_offload_adds_eight_gib() -> None:
 
 def test_multimodal_models_can_leave_their_tower() -> None:
     """Text-only mode has a row, and the other way round."""
-    (off,) = rows(request(model=dense(multimodal=True)))["language_model_only"].others
+    found = rows(request(model=dense(multimodal=True)))
+    (off,) = found["language_model_only"].others
+    (none,) = found["limit_mm_per_prompt"].others
+    assert none.value == '{"audio":0,"image":0,"video":0}'
+    assert none.result.cache == off.result.cache
     assert off.value is True
     assert "language_model_only" not in rows(request())
 

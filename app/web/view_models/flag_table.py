@@ -30,6 +30,7 @@ class FlagLine:
     flag: str
     now: Number | None
     others: tuple[FlagOutcome, ...]
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def flag_groups(rows: Iterable[FlagRow], answers: Answers, href: Href) -> tuple[
 
 def _line(row: FlagRow, answers: Answers, href: Href) -> FlagLine:
     others = tuple(_outcome(row.flag, other, answers, href) for other in row.others)
-    return FlagLine(row.flag, row.now, others)
+    return FlagLine(row.flag, row.now, others, row.source)
 
 
 def _outcome(flag: str, outcome: Outcome, answers: Answers, href: Href) -> FlagOutcome:
