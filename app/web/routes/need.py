@@ -31,6 +31,7 @@ SIZING_FIELDS: Final = frozenset(
         "kv_cache_dtype", "gpu", "server",
     }
 )  # fmt: skip
+COMPARED: Final = 3
 UNPROCESSABLE: Final = 422
 
 
@@ -74,6 +75,11 @@ async def need(request: Request) -> Response:
             "presets": PRESETS,
             "all_bits": BITS,
             "with_offer": with_offer,
+            "compare_href": case.path(
+                "compare", [("case", line.query) for line in found.offers[:COMPARED]]
+            )
+            if found
+            else "",
             "bench": case.path("workbench").partition("?")[0],
             "frame_query": "".join(f"&{k}={v}" for k, v in case.frame()),
             "carried_pairs": _carried(form, case),
