@@ -21,6 +21,19 @@ def planning_memory_bytes(request: SizingRequest) -> int | None:
     return gpu.driver_memory_bytes or gpu.total_memory_bytes or request.gpu_total_memory_bytes
 
 
+def left_for_cache_bytes(request: SizingRequest, copy_weights_bytes: int) -> int | None:
+    """What the rule leaves one copy for its cache, bytes; negative where weights are too large.
+
+    None where the card's memory is unknown.
+    """
+    card_bytes = planning_memory_bytes(request)
+    if card_bytes is None:
+        return None
+    utilization = request.engine_args.gpu_memory_utilization or PLANNING_UTILIZATION
+    per_card = card_bytes * utilization - PLANNING_RESERVE_BYTES
+    return int(request.layout.cards_per_engine * per_card) - copy_weights_bytes
+
+
 def planning(
     request: SizingRequest, shape: CacheShape, max_model_len: int, copy_weights_bytes: int
 ) -> Planning | None:
@@ -31,13 +44,11 @@ def planning(
     card of the copy. Requests are rounded down for each copy. Never negative.
     Source: the vendor's planning rule.
     """
-    card_bytes = planning_memory_bytes(request)
-    if card_bytes is None:
+    left_bytes = left_for_cache_bytes(request, copy_weights_bytes)
+    if left_bytes is None:
         return None
-    utilization = request.engine_args.gpu_memory_utilization or PLANNING_UTILIZATION
     layout = request.layout
-    per_card = card_bytes * utilization - PLANNING_RESERVE_BYTES
-    pool_bytes = max(0, int(layout.cards_per_engine * per_card) - copy_weights_bytes)
+    pool_bytes = max(0, left_bytes)
     block_bytes = layout.tensor_parallel_size * sum(shape.bytes_per_block_by_stage)
     blocks = pool_bytes // block_bytes
     concurrency = blocks / shape.blocks_per_request

@@ -8,7 +8,12 @@ from app.core.engine_defaults import resolve_engine_args
 from app.core.kv_cache import cache_shape
 from app.core.layout import Layout
 from app.core.model_spec import TensorGroup
-from app.core.planning import copy_weights_bytes, planning, planning_memory_bytes
+from app.core.planning import (
+    copy_weights_bytes,
+    left_for_cache_bytes,
+    planning,
+    planning_memory_bytes,
+)
 from app.core.request import SizingRequest
 from app.core.result import Planning
 from app.core.units import GIB
@@ -46,6 +51,14 @@ def test_a_given_utilization_replaces_the_nine_tenths() -> None:
 def test_the_pool_is_never_negative() -> None:
     """Weights that are larger than the cards leave nothing, not less."""
     assert plan(request(), 200 * GIB) == Planning(0, 0, 0.0, 0)
+
+
+def test_what_is_left_tells_by_how_much_weights_are_too_large() -> None:
+    """Before it is cut off at nothing, the pool of a copy says how many bytes are missing."""
+    memory = int(102 * GIB * 0.9 - 3 * GIB)
+    assert left_for_cache_bytes(request(), 200 * GIB) == memory - 200 * GIB
+    unknown = replace(card(), driver_memory_mib=None, total_memory_bytes=None)
+    assert left_for_cache_bytes(replace(request(), gpu=unknown), GIB) is None
 
 
 def test_copies_are_rounded_down_one_by_one() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.core.kv_cache import cache_shape
+from app.core.planning import copy_weights_bytes, left_for_cache_bytes
 from app.core.reasons import Reason, Refusal
 from app.core.sizing import SizingResult
 from app.core.units import GIB
@@ -91,7 +92,17 @@ def _margin_bytes(result: SizingResult, concurrency: float | None, needed: int) 
     size = request_bytes(result)
     if concurrency is not None and size is not None:
         margins.append(int((concurrency - needed) * size))
+        margins.extend(left - needed * size for left in _overdrawn(result))
     return min(margins, default=None)
+
+
+def _overdrawn(result: SizingResult) -> Iterator[int]:
+    """Yield what weights alone take beyond the planning rule's memory, over all copies."""
+    if result.resolved is None:
+        return
+    left = left_for_cache_bytes(result.request, copy_weights_bytes(result.request, result.resolved))
+    if left is not None and left < 0:
+        yield left * result.request.layout.engines
 
 
 def _shortage(reason: Reason) -> Iterator[int]:
