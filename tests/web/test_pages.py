@@ -124,6 +124,44 @@ def test_first_sentence_says_how_many_and_by_how_much(client: StrictClient) -> N
     assert re.search(r"GiB short of the 20 requests", tight)
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"max_model_len": "auto", "available_kv_cache_memory_bytes": "1"},
+            "Not one token fits in the memory that is there for the cache.",
+        ),
+        (
+            {"kv_cache_memory_bytes": "500G"},
+            r"The cache is fixed at 500.0.GiB a card; beside the weights there is room for 2\d",
+        ),
+    ],
+)
+def test_refusals_with_few_numbers_are_answers(
+    client: StrictClient, changes: dict[str, str], words: str
+) -> None:
+    """A refusal that names no needed memory, or a cache that was asked for, is said in words."""
+    tree = page_of(client, "/en/workbench", {**LLAMA, **changes})
+    assert re.search(words, text_of(by_id(tree, "verdict")))
+
+
+def test_idle_cards_lead_to_the_layout_of_all(client: StrictClient) -> None:
+    """With one card of a pair in use, the verdict links to what both give: 78 requests."""
+    answers = {**LLAMA, "server": "2x-rtx-pro-6000-server"}
+    verdict = by_id(page_of(client, "/en/workbench", answers), "verdict")
+    assert "One of the server's 2 cards is used." in text_of(verdict)
+    link = next(each for each in verdict.iter("a") if "TP 2" in text_of(each))
+    both = by_id(page_of(client, "/en/workbench" + (link.get("href") or "")), "verdict")
+    assert text_of(both).startswith("Fits")
+    assert "78 requests of 8,192" in text_of(both)
+
+
+def test_empty_context_is_said_before_it_counts(client: StrictClient) -> None:
+    """The last question tells which length stands in for an empty field."""
+    tree = page_of(client, "/en/sizing/context", LLAMA)
+    assert "Left empty, vLLM takes the 131,072" in text_of(by_id(tree, "max_model_len-hint"))
+
+
 def test_users_never_stand_beside_the_figure_of_the_log(client: StrictClient) -> None:
     """Verdict, key figures and log speak of requests, never of users."""
     tree = page_of(client, "/en/workbench", LLAMA)

@@ -14,7 +14,7 @@ from app.core.sizing import size
 from app.core.units import GIB
 from app.web.view_models.expected import comparison_of, expected_of
 from app.web.view_models.flag_table import flag_groups
-from app.web.view_models.layout_table import layout_lines
+from app.web.view_models.layout_table import idle_cards, layout_lines
 from app.web.view_models.memory_bar import memory_bar_of
 from app.web.view_models.result_view import Links, ResultViews
 from app.web.view_models.token_bytes import token_bytes_of
@@ -83,6 +83,15 @@ def test_shortage_is_the_larger_of_both_ways(catalogue: Catalogue) -> None:
     verdict = verdict_of(sized(catalogue, max_model_len=131_072))
     assert verdict.margin_bytes is not None
     assert verdict.margin_bytes / GIB == pytest.approx(-(1 - 0.7683) * 20, abs=0.02)
+
+
+def test_shortage_counts_weights_beyond_the_planning_memory(catalogue: Catalogue) -> None:
+    """BF16 on one card is short by all that the rule lacks for weights and one request."""
+    verdict = verdict_of(sized(catalogue, checkpoint="meta-llama/Llama-3.3-70B-Instruct"))
+    weights = sized(catalogue, checkpoint="meta-llama/Llama-3.3-70B-Instruct").checkpoint_bytes
+    assert weights is not None
+    left = int(97_887 * 2**20 * 0.9 - 3 * GIB) - weights
+    assert verdict.margin_bytes == left - 2 * REQUEST_BYTES
 
 
 def test_refusal_before_memory_has_no_margin(catalogue: Catalogue) -> None:
@@ -174,6 +183,27 @@ def test_layouts_share_the_scale_of_the_best(catalogue: Catalogue) -> None:
     assert [line.share for line in lines] == pytest.approx([1200 / 78, 2400 / 78, 100], abs=0.01)
 
 
+def test_idle_cards_of_a_server_are_named(catalogue: Catalogue) -> None:
+    """One card of a pair leaves one idle and names the best use of both; a full pair none."""
+    one = LLAMA.with_changes(server="2x-rtx-pro-6000-server")
+    for answers, expected in ((one, (1, 2, 78)), (one.with_changes(replicas=2), None)):
+        lines = layout_lines(layouts_for(to_request(answers, catalogue)), None, lambda _: "?")
+        idle = idle_cards(lines, 2)
+        assert (idle and (idle.used, idle.cards, idle.best.requests)) == expected
+
+
+def test_idle_cards_are_not_named_where_all_hold_nothing(catalogue: Catalogue) -> None:
+    """Cards that would not help are not offered: BF16 fits on neither one nor two of them."""
+    answers = LLAMA.with_changes(
+        checkpoint="meta-llama/Llama-3.3-70B-Instruct",
+        gpu="rtx-pro-6000-server",
+        server="2x-rtx-pro-6000-server",
+        max_model_len=131_072,
+    )
+    lines = layout_lines(layouts_for(to_request(answers, catalogue)), None, lambda _: "?")
+    assert idle_cards(lines, 2) is None
+
+
 def test_users_at_the_mean_length(catalogue: Catalogue) -> None:
     """Half the length holds about twice the requests, never less than the declared length does."""
     users = users_of(sized(catalogue), Load(peak_requests=20, mean_request_tokens=4096))
@@ -198,6 +228,20 @@ def test_flag_links_carry_the_value(catalogue: Catalogue, app: FastAPI) -> None:
     assert any(answers.enforce_eager for answers in seen)
     assert any(answers.max_model_len == 4096 for answers in seen)
     assert all(answers != LLAMA for answers in seen)
+
+
+def test_a_checkpoint_that_brings_another_cache_says_so(app: FastAPI) -> None:
+    """AWQ declares no FP8 cache, so it gives fewer tokens than FP8, and its row says why."""
+    views: ResultViews = app.state.result_views
+    lines = {
+        line.flag: line
+        for group in flag_groups(views.sized(LLAMA).flags, LLAMA, lambda _: "?")
+        for line in group.lines
+    }
+    dtypes = {other.value: other.other_cache_dtype for other in lines["checkpoint"].others}
+    assert dtypes["casperhansen/llama-3.3-70b-instruct-awq"] == "bfloat16"
+    assert dtypes["nvidia/Llama-3.3-70B-Instruct-NVFP4"] is None
+    assert all(other.other_cache_dtype is None for other in lines["kv_cache_dtype"].others)
 
 
 def test_results_are_worked_out_once(app: FastAPI) -> None:

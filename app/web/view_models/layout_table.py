@@ -33,6 +33,27 @@ class LayoutLine:
     reason: Reason | None
 
 
+@dataclass(frozen=True, slots=True)
+class IdleCards:
+    """A server of which a layout uses only some cards, and what all of them would give."""
+
+    used: int
+    cards: int
+    best: LayoutLine
+
+
+def idle_cards(lines: Sequence[LayoutLine], server_cards: int) -> IdleCards | None:
+    """Return the best layout of all cards where the chosen one leaves some of them idle.
+
+    None where it leaves none, or where nothing fits on all of them either.
+    """
+    used = next((line.layout.cards for line in lines if line.is_chosen), server_cards)
+    whole = [line for line in lines if line.layout.cards == server_cards and line.requests]
+    if used >= server_cards or not whole:
+        return None
+    return IdleCards(used, server_cards, max(whole, key=lambda line: line.requests))
+
+
 def layout_lines(
     rows: Sequence[LayoutRow], peak_requests: int | None, href: Href
 ) -> tuple[LayoutLine, ...]:

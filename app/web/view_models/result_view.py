@@ -19,8 +19,9 @@ from app.core.what_if import FlagRow, what_if
 from app.web.view_models.choices import Choices
 from app.web.view_models.expected import Comparison, Expected, comparison_of, expected_of
 from app.web.view_models.flag_table import FlagGroup, flag_groups
-from app.web.view_models.layout_table import LayoutLine, layout_lines
+from app.web.view_models.layout_table import IdleCards, LayoutLine, idle_cards, layout_lines
 from app.web.view_models.memory_bar import MemoryBar, memory_bar_of
+from app.web.view_models.provenance import Provenance, provenance_of
 from app.web.view_models.token_bytes import TokenBytes, token_bytes_of
 from app.web.view_models.users import Users, users_of
 from app.web.view_models.verdict import Verdict, refused, verdict_of
@@ -99,6 +100,8 @@ class ResultView:
     quote_href: str
     vendor_name: str
     extrapolated: tuple[str, str] | None = None
+    provenance: Provenance | None = None
+    idle: IdleCards | None = None
     placeholder: str = PLACEHOLDER
 
 
@@ -144,7 +147,8 @@ class ResultViews:
         return self._view(sized, sized.result, links)
 
     def _view(self, sized: Sized, result: SizingResult, links: Links) -> ResultView:
-        answers = sized.prepared.answers
+        answers, server = sized.prepared.answers, sized.prepared.server
+        layouts = layout_lines(sized.layouts, answers.peak_requests, links.href)
         checkpoint_id = result.request.checkpoint.hf_id
         return ResultView(
             facts=_facts(sized.prepared),
@@ -158,7 +162,8 @@ class ResultViews:
             ways_out=tuple(_way_out(way, links) for way in sized.ways_out[:MAX_WAYS_OUT]),
             comparison=comparison_of(result),
             memory_bar=memory_bar_of(result),
-            layouts=layout_lines(sized.layouts, answers.peak_requests, links.href),
+            layouts=layouts,
+            idle=idle_cards(layouts, server.cards) if server else None,
             token_bytes=token_bytes_of(result),
             flags=flag_groups(sized.flags, answers, links.href),
             precisions=_precisions(sized.prepared),
@@ -174,6 +179,7 @@ class ResultViews:
             quote_href=links.quote,
             vendor_name=self._catalogue.vendor.name,
             extrapolated=_extrapolated(result),
+            provenance=provenance_of(sized.prepared),
         )
 
     def _unknown(self, prepared: Prepared, links: Links) -> ResultView:
