@@ -17,6 +17,8 @@ from app.web.render import Renderer, wants_block
 from app.web.view_models.answered import answered_before
 from app.web.view_models.result_view import ResultViews
 from app.wizard.flow import redirect_from
+from app.wizard.readers import canonical_json
+from app.wizard.sizing_request import Prepared
 from app.wizard.steps import BY_CODE
 
 router = APIRouter()
@@ -45,6 +47,10 @@ EXPERT_FIELDS: Final = frozenset(
         "gpu_total_memory_bytes",
     }
 )  # fmt: skip
+# Numbers of draft tokens that are offered where a checkpoint brings its own draft.
+DRAFTS: Final = {
+    canonical_json({"method": "mtp", "num_speculative_tokens": count}): count for count in (1, 2, 3)
+}
 UNPROCESSABLE: Final = 422
 
 
@@ -57,11 +63,14 @@ async def workbench(request: Request) -> Response:
     prepared = case.form.prepared
     release = prepared.request.release if prepared.request else None
     views: ResultViews = request.app.state.result_views
+    fields = EXPERT_FIELDS | _optional_parts(prepared)
     context: dict[str, Any] = case.context(
         r=case.view(),
+        optional_parts=_optional_parts(prepared),
+        drafts=DRAFTS,
         choices=views.choices.bench(case.answers, release),
-        carried_pairs=[*case.form.pairs(without=PLAIN_FIELDS | EXPERT_FIELDS), *case.frame()],
-        expert_open=any(name in EXPERT_FIELDS for name, _ in case.form.pairs()),
+        carried_pairs=[*case.form.pairs(without=PLAIN_FIELDS | fields), *case.frame()],
+        expert_open=any(name in fields for name, _ in case.form.pairs()),
         is_example=is_example,
         is_block=wants_block(request),
         section="workbench",
@@ -76,6 +85,19 @@ async def workbench(request: Request) -> Response:
         headers=KEEP_ADDRESS if wrong else _address(request, case),
         **context,
     )
+
+
+def _optional_parts(prepared: Prepared) -> frozenset[str]:
+    """Return the fields that decide whether towers and drafts of this model are loaded."""
+    request = prepared.request
+    if request is None:
+        return frozenset()
+    fields = set()
+    if request.model.multimodal:
+        fields.add("language_model_only")
+    if request.model.mtp_layers and "mtp" in request.checkpoint.includes:
+        fields.add("speculative_config")
+    return frozenset(fields)
 
 
 def _address(request: Request, case: Case) -> dict[str, str]:
