@@ -63,7 +63,7 @@ def test_without_lists_all_cards_and_the_usual_layouts_are_sized(client: StrictC
     cards = list(dict.fromkeys(each["gpu"] for each in found))
     assert len(cards) == 48
     assert cards[0] == "rtx-pro-6000-server"
-    assert len(found) == 48 * 7
+    assert len(found) == 48 * 12
     losers = [each for each in found if not each["ok"]]
     assert losers
     assert all(each["reason"]["code"] for each in losers)

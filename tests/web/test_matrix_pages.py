@@ -51,7 +51,8 @@ def test_an_empty_cell_says_why(client: StrictClient) -> None:
 
 def test_a_losing_layout_says_to_what(client: StrictClient) -> None:
     """DeepSeek-V3.2: tensor parallelism copies the latent cache; what holds more is named."""
-    text = client.get("/en/matrix?model=deepseek-v3.2&kv_cache_dtype=fp8&max_model_len=32768&cards=8").text
+    query = "model=deepseek-v3.2&kv_cache_dtype=fp8&max_model_len=32768&cards=8"
+    text = client.get(f"/en/matrix?{query}").text
     plain = " ".join(re.sub(r"<[^>]+>", " ", text).split())
     assert "Latent attention (MLA) copies the cache to each of 8 cards." in plain
     assert re.search(r"TP 8 · DCP 8 holds [0-9.]+ (to [0-9.]+ )?times as much", plain)

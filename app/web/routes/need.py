@@ -39,27 +39,15 @@ async def need(request: Request) -> Response:
     """Show the layouts that meet a need; with something wrong, what and where (422)."""
     asked = tuple(request.query_params.multi_items())
     is_example = not any(text.strip() and name not in PAGE_KEYS for name, text in asked)
+    pairs = EXAMPLE if is_example else asked
     place = place_of(request)
-    form = read_need(EXAMPLE if is_example else asked, place.language, request.app.state.catalogue)
+    form = read_need(pairs, place.language, request.app.state.catalogue)
     case = Case(request, place, form.sizing)
     found: NeedView | None = None
     if not form.problems:
         found = await run_in_threadpool(_view, request, form)
-    views: ResultViews = request.app.state.result_views
-    prepared = form.sizing.prepared
-    release = prepared.request.release if prepared.request else None
     renderer: Renderer = request.app.state.renderer
     wrong = bool(form.problems)
-
-    def with_offer(place: int) -> str:
-        pairs = EXAMPLE if is_example else asked
-        kept = [
-            (name, text)
-            for name, text in pairs
-            if name != "offer" and text.strip() and text.isprintable()
-        ]
-        return f"?{urlencode([*kept, ('offer', str(place))], safe=READABLE)}"
-
     return renderer.page(
         request,
         "need/need.html",
@@ -70,22 +58,43 @@ async def need(request: Request) -> Response:
             "form": form,
             "v": found,
             "is_example": is_example,
-            "choices": views.choices.bench(form.answers, release),
-            "other_cards": other_cards(case.catalogue),
-            "presets": PRESETS,
-            "all_bits": BITS,
-            "with_offer": with_offer,
-            "compare_href": case.path(
-                "compare", [("case", line.query) for line in found.offers[:COMPARED]]
-            )
-            if found
-            else "",
-            "bench": case.path("workbench").partition("?")[0],
-            "frame_query": "".join(f"&{k}={v}" for k, v in case.frame()),
-            "carried_pairs": _carried(form, case),
             "section": "need",
+            **_offered(case),
+            **_links(case, pairs, found),
+            "carried_pairs": _carried(form, case),
         },
     )
+
+
+def _offered(case: Case) -> dict[str, object]:
+    """Return what the fields offer."""
+    views: ResultViews = case.request.app.state.result_views
+    prepared = case.form.prepared
+    release = prepared.request.release if prepared.request else None
+    return {
+        "choices": views.choices.bench(case.answers, release),
+        "other_cards": other_cards(case.catalogue),
+        "presets": PRESETS,
+        "all_bits": BITS,
+    }
+
+
+def _links(
+    case: Case, pairs: tuple[tuple[str, str], ...], found: NeedView | None
+) -> dict[str, object]:
+    """Return where lines of the table lead: to their result, their curve, side by side."""
+    kept = [
+        (name, text)
+        for name, text in pairs
+        if name != "offer" and text.strip() and text.isprintable()
+    ]
+    first = [("case", line.query) for line in found.offers[:COMPARED]] if found else []
+    return {
+        "with_offer": lambda place: f"?{urlencode([*kept, ('offer', str(place))], safe=READABLE)}",
+        "compare_href": case.path("compare", first),
+        "bench": case.path("workbench").partition("?")[0],
+        "frame_query": "".join(f"&{name}={text}" for name, text in case.frame()),
+    }
 
 
 def _view(request: Request, form: NeedForm) -> NeedView | None:
