@@ -116,9 +116,7 @@ def make_engine(url: URL) -> Engine:
         )
     if url.database:
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-    engine = create_engine(
-        url, hide_parameters=True, connect_args={"check_same_thread": False}
-    )
+    engine = create_engine(url, hide_parameters=True, connect_args={"check_same_thread": False})
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine

@@ -238,11 +238,13 @@ def test_measured_terms_replace_estimates() -> None:
     assert only.cold_peak == only.warm_peak == 22
 
 
-@pytest.mark.parametrize("known", ["peak_activation_bytes", "non_torch_bytes"])
-def test_one_measured_term_leaves_the_rest_unexplained(known: str) -> None:
+@pytest.mark.parametrize(
+    "known", [Measured(peak_activation_bytes=5), Measured(non_torch_bytes=5)], ids=["peak", "other"]
+)
+def test_one_measured_term_leaves_the_rest_unexplained(known: Measured) -> None:
     """The spread of starts stays until peak and non-torch memory are both known."""
     spread = release(unexplained_bytes=Bounds(-1.0, 0.0, 2.0))
-    only = stage(request(release=spread, measured=Measured(**{known: 5})))
+    only = stage(request(release=spread, measured=known))
     assert only.unexplained == Bounds(-1.0, 0.0, 2.0)
 
 

@@ -1,5 +1,7 @@
 """The OpenAPI description is true: what it allows never fails, what is answered matches it."""
 
+from typing import Any
+
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
@@ -33,7 +35,7 @@ schema = schemathesis.openapi.from_asgi(
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
-def test_the_description_is_true(case: Case) -> None:
+def test_the_description_is_true(case: Case[Any]) -> None:
     """Generated requests are answered with a described status, type and shape."""
     case.call_and_validate(checks=list(CHECKS))
 
