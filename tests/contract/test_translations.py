@@ -1,8 +1,27 @@
 """German is whole: nothing untranslated, doubtful, unused or differently filled in."""
 
+import re
+from typing import Final
+
+import pytest
 from babel.messages.catalog import Catalog
 
-from app.tools.translations import check, extract, problems
+from app.tools.translations import GERMAN, check, extract, problems, read
+
+# One word for one thing: what German says instead of each of these.
+OTHER_WORDS: Final = {
+    r"[Pp]rotokoll": "Log, Start-Log",
+    r"(?<!-)Graphs\b": "Graphen, CUDA-Graphen",
+    r"Köpfe": "Heads",
+    r"Planungsregel": "Planregel",
+    r"gleitend": "Sliding Window",
+    r"\bRelease\b(?! Notes)": "Version",
+    r"des (KV-)?Cache(?![\w-])": "des Caches",
+}
+
+
+def _told_otherwise(text: str) -> list[str]:
+    return [pattern for pattern in OTHER_WORDS if re.search(pattern, text)]
 
 
 def _catalogue(**messages: str) -> Catalog:
@@ -61,3 +80,22 @@ def test_an_outdated_template_is_reported() -> None:
 def test_extraction_reads_the_templates() -> None:
     """The extraction finds the messages of the error page, trimmed to one line."""
     assert "There is no page at this address" in extract()
+
+
+def test_german_has_one_word_for_one_thing() -> None:
+    """A log is a Log on every page, a release a Version, a head a Head."""
+    texts = [
+        text
+        for message in read(GERMAN, "de")
+        if message.id
+        for text in ([message.string] if isinstance(message.string, str) else message.string)
+    ]
+    assert {text: words for text in texts if (words := _told_otherwise(text))} == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["Ihr Protokoll", "CUDA Graphs", "8 KV-Köpfe", "das Release", "des KV-Cache"]
+)
+def test_another_word_is_noticed(text: str) -> None:
+    """The list of words finds what it is made for."""
+    assert _told_otherwise(text)
