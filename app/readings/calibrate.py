@@ -21,6 +21,7 @@ from app.readings.observation import Failure, Observed
 
 TERMS: Final = ("weights", "peak_activation", "non_torch", "cudagraph_estimate")
 _LINK_DECIMALS: Final = 4
+_ROUNDING_BYTES: Final = 0.005 * GIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +66,10 @@ def calibrate(
     available = available_bytes(observed, result, failure)
     if not estimates or result.resolved is None:
         return _given(observed, available)
-    known = _printed_terms(observed, counts_graphs=_counts_graphs(result))
+    counts = counts_graphs(observed, result)
+    known = _printed_terms(observed, counts_graphs=counts)
     printed = frozenset(known)
-    if not _counts_graphs(result):
+    if not counts:
         known["cudagraph_estimate"] = 0
     requested = _requested_bytes(observed, result)
     if available is not None and requested is not None:
@@ -76,12 +78,13 @@ def calibrate(
         known |= _shares(requested - available - sum(known.values()), known, estimates)
     if "weights" not in printed:
         known.pop("weights", None)
+    subtracts = request.release.cudagraph_estimate_subtracted
     return Calibration(
         Measured(
             weights_bytes=known.get("weights"),
             peak_activation_bytes=known.get("peak_activation"),
             non_torch_bytes=known.get("non_torch"),
-            cudagraph_bytes=known.get("cudagraph_estimate") if _counts_graphs(result) else None,
+            cudagraph_bytes=known.get("cudagraph_estimate") if subtracts else None,
         ),
         printed,
     )
@@ -95,9 +98,9 @@ def available_bytes(
     if available is None and failure is not None:
         stated = failure.numbers.get("available_gib")
         available = stated if isinstance(stated, float) else None
-    if available is not None:
-        return round(available * GIB)
     cache = result.cache
+    if available is not None:
+        return _in_blocks(round(available * GIB), observed, result)
     if cache is None or observed.reserved_kv_cache_gib is not None:
         return None
     if observed.num_gpu_blocks and observed.num_gpu_blocks_override is None:
@@ -106,6 +109,19 @@ def available_bytes(
         share = observed.kv_cache_size_tokens / cache.kv_cache_size_tokens
         return round(share * cache.num_gpu_blocks) * cache.bytes_per_block
     return None
+
+
+def _in_blocks(available: int, observed: Observed, result: SizingResult) -> int:
+    """Printed memory to the block, where the printed tokens tell how many blocks it holds.
+
+    GiB are printed with two decimals, tokens to the last one.
+    """
+    cache = result.cache
+    if cache is None or not observed.kv_cache_size_tokens or not cache.kv_cache_size_tokens:
+        return available
+    share = observed.kv_cache_size_tokens / cache.kv_cache_size_tokens
+    exact = round((round(share * cache.num_gpu_blocks) + 0.5) * cache.bytes_per_block)
+    return exact if abs(exact - available) <= _ROUNDING_BYTES + cache.bytes_per_block else available
 
 
 def _given(observed: Observed, available: int | None) -> Calibration:
@@ -135,11 +151,20 @@ def _printed_terms(observed: Observed, *, counts_graphs: bool) -> dict[str, int]
     return {code: max(0, round(gib * GIB)) for code, gib in terms.items() if gib is not None}
 
 
-def _counts_graphs(result: SizingResult) -> bool:
-    """Whether graphs leave the budget before the cache is sized."""
+def counts_graphs(observed: Observed, result: SizingResult) -> bool:
+    """Whether graphs left the budget of this start before its cache was sized.
+
+    VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0 switches that off; the log then advises a lower
+    utilization and names none that would be equal.
+    """
     resolved = result.resolved
     eager = resolved is not None and resolved.enforce_eager
-    return result.request.release.cudagraph_estimate_subtracted and not eager
+    switched_off = (
+        observed.suggested_gpu_memory_utilization is not None
+        and observed.equivalent_gpu_memory_utilization is None
+    )
+    subtracted = result.request.release.cudagraph_estimate_subtracted
+    return subtracted and not eager and not switched_off
 
 
 def _requested_bytes(observed: Observed, result: SizingResult) -> int | None:

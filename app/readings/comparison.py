@@ -14,7 +14,7 @@ from app.core.result import MemoryTerm, SizingResult
 from app.core.sizing import size
 from app.core.units import GIB
 from app.readings.arithmetic_causes import arithmetic_cause
-from app.readings.calibrate import available_bytes
+from app.readings.calibrate import available_bytes, counts_graphs
 from app.readings.memory_causes import Cause, memory_cause, weights_cause
 from app.readings.observation import Observation, Observed
 
@@ -126,7 +126,7 @@ def _printed(
     elif observed.consumed_gib is not None and weights is not None:
         yield "non_torch", observed.consumed_gib - weights, ("non_torch", "persistent_buffers")
     estimate = observed.cudagraph_estimate_gib
-    if estimate is not None and result.request.release.cudagraph_estimate_subtracted:
+    if estimate is not None and counts_graphs(observed, result):
         yield "cudagraph_estimate", estimate, ("cudagraph_estimate",)
 
 

@@ -13,6 +13,7 @@ from app.core.result import Cache, SizingResult
 from app.core.sizing import size
 from app.core.units import GIB
 from app.core.ways_out import LENGTHS
+from app.readings.calibrate import counts_graphs
 from app.readings.observation import Observation
 
 Severity = Literal["no", "tight", "info"]
@@ -150,9 +151,9 @@ def _load(server: _Server) -> Iterator[Finding]:
     places: Mapping[str, Number] = {
         "max_num_seqs": server.max_num_seqs, "max_concurrency": cache.max_concurrency
     }  # fmt: skip
-    if cache.max_concurrency >= server.max_num_seqs:
+    if fitting > server.max_num_seqs:
         yield server.finding("max_num_seqs_below_cache", "info", places, max_num_seqs=fitting)
-    elif not observed.num_preemptions:
+    elif fitting < server.max_num_seqs and not observed.num_preemptions:
         enough = max(8, 1 << fitting.bit_length())
         if enough < server.max_num_seqs:
             yield server.finding("max_num_seqs_above_cache", "info", places, max_num_seqs=enough)
@@ -220,8 +221,12 @@ def _graphs(server: _Server) -> Iterator[Finding]:
     if resolved.enforce_eager:
         yield server.finding("eager", "info", {}, enforce_eager=False)
         return
-    counted = server.request.release.cudagraph_estimate_subtracted
-    if not counted or estimate is None or actual is None or not total:
+    if (
+        not counts_graphs(observed, server.result)
+        or estimate is None
+        or actual is None
+        or not total
+    ):
         return
     wasted = estimate - max(actual, 0.0)
     if wasted < WASTED_GRAPHS_GIB:

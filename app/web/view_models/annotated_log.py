@@ -22,18 +22,7 @@ MAX_LENGTH: Final = 1_000
 REPEATED: Final = frozenset({"statistics", "iteration_statistics", "preemption"})
 SHOWN_OF_A_KIND: Final = 4
 
-_COLOUR = re.compile(r"\x1b\[[0-?]{0,20}[ -/]{0,4}[@-~]")
-# Characters that draw nothing or turn the direction of the text around would hide what is there.
-_UNSEEN: Final = {
-    **{code: 0x2400 + code for code in range(0x20) if chr(code) != "\t"},
-    0x7F: 0x2421,
-    **dict.fromkeys(
-        (*range(0x80, 0xA0), 0x61C, *range(0x200B, 0x2010), *range(0x2028, 0x202F),
-         *range(0x2060, 0x2070), 0xFEFF, *range(0xFFF9, 0xFFFC), 0xFFFE, 0xFFFF,
-         *range(0xD800, 0xE000)),
-        0xFFFD,
-    ),
-}  # fmt: skip
+_COLOUR = re.compile("[\x1b\u241b]\\[[0-?]{0,20}[ -/]{0,4}[@-~]")
 _EDGES: Final[Mapping[str, str]] = {
     "model_loading": "weights", "checkpoint_size": "weights", "weights_loading": "weights",
     "external_weights": "weights", "memory_profile": "peak_activation",
@@ -142,4 +131,4 @@ def _edge(reads: Sequence[ReadLine]) -> str:
 def _shown_text(line: str) -> tuple[str, int]:
     plain = _COLOUR.sub("", line[: 4 * MAX_LENGTH])
     cut = max(0, len(line) - 4 * MAX_LENGTH) + max(0, len(plain) - MAX_LENGTH)
-    return plain[:MAX_LENGTH].translate(_UNSEEN), cut
+    return plain[:MAX_LENGTH], cut
