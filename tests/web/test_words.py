@@ -51,6 +51,36 @@ def _constants(root: Path, call: str) -> Iterator[str]:
                 yield node.args[0].value
 
 
+def refusals(root: Path) -> set[tuple[str, frozenset[str]]]:
+    """Return the code of every refusal of the core with the numbers that it names."""
+    found: set[tuple[str, frozenset[str]]] = set()
+    for path in root.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for function in ast.walk(tree):
+            if isinstance(function, ast.FunctionDef):
+                found.update(_refusals_of(function))
+    return found
+
+
+def _refusals_of(function: ast.FunctionDef) -> Iterator[tuple[str, frozenset[str]]]:
+    """Read `refuse(release, code, …, name=…, **numbers)`; `numbers` is the last dict so named."""
+    spread: dict[str, set[str]] = {}
+    nodes = [node for node in ast.walk(function) if isinstance(node, ast.Assign | ast.Call)]
+    for node in sorted(nodes, key=lambda node: (node.lineno, node.col_offset)):
+        if isinstance(node, ast.Assign):
+            if isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Dict):
+                keys = {each.value for each in node.value.keys if isinstance(each, ast.Constant)}
+                spread[node.targets[0].id] = {str(key) for key in keys}
+        elif isinstance(node.func, ast.Name) and node.func.id == "refuse":
+            code = node.args[1]
+            names = {each.arg for each in node.keywords if each.arg is not None}
+            for each in node.keywords:
+                if each.arg is None and isinstance(each.value, ast.Name):
+                    names |= spread.get(each.value.id, set())
+            if isinstance(code, ast.Constant):
+                yield str(code.value), frozenset(names)
+
+
 def said(app: FastAPI, language: Language, template: str, macro: str, *args: object) -> str:
     """Return what a macro of a template says."""
     module = app.state.renderer.environments[language].get_template(template).module
@@ -138,6 +168,26 @@ def test_reasons_have_words(app: FastAPI, language: Language, code: ReasonCode) 
     )  # fmt: skip
     assert text
     assert text != general or code == "refused_by_vllm"
+
+
+REFUSALS = sorted((code, sorted(names)) for code, names in refusals(ROOT / "app" / "core"))
+
+
+def test_refusals_are_found() -> None:
+    """Plain names, spread dictionaries and refusals without a number are all among them."""
+    assert ("heads_not_divisible", ["num_groups", "tensor_parallel_size"]) in REFUSALS
+    assert ("kv_cache_too_small", []) in REFUSALS
+    assert any(code == "weights_do_not_fit" and "free_bytes" in each for code, each in REFUSALS)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(("code", "names"), REFUSALS)
+def test_refusals_are_said_with_the_numbers_they_have(
+    app: FastAPI, language: Language, code: ReasonCode, names: list[str]
+) -> None:
+    """No sentence asks for a number that its refusal does not carry."""
+    reason = Reason(code, tuple((name, 1) for name in names))
+    assert said(app, language, "result/reason_words.html", "reason_words", reason, "0.32.0")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
