@@ -23,12 +23,17 @@ from app.wizard.sizing_request import Prepared, to_request
 from app.wizard.ways_out import Way, ways_out_of
 
 MAX_WAYS_OUT: Final = 4
+_CLOSED_BY: Final[Mapping[str, tuple[str, ...]]] = {
+    "model": ("model", "model_unknown"),
+    "gpu": ("gpu", "gpu_ambiguous", "max_num_seqs"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class ReadStart:
     """Everything that is known of one start.
 
+    gaps      what neither the log nor the person says
     unread    inputs of the log that a sizing does not take, by name
     prepared  the server with what was measured; its `request` is None where model or card are
               unknown, and everything below is then empty
@@ -39,6 +44,7 @@ class ReadStart:
 
     start: Observation
     stated: StatedServer
+    gaps: tuple[str, ...]
     unread: tuple[str, ...]
     prepared: Prepared
     calibration: Calibration = NOTHING_MEASURED
@@ -55,16 +61,19 @@ def read_start(
     """Work out one start. `chosen` are inputs that the log does not tell and a person gave."""
     stated = stated_server(start, catalogue)
     inputs = {name: text_of(value) for name, value in stated.inputs.items()}
-    inputs.update({name: text for name, text in (chosen or {}).items() if text.strip()})
+    said = {name: text for name, text in (chosen or {}).items() if text.strip()}
+    inputs.update(said)
+    closed = {gap for name in said for gap in _CLOSED_BY.get(name, ())}
+    gaps = tuple(gap for gap in stated.gaps if gap not in closed)
     answers, unread = _readable(inputs, catalogue)
     prepared = to_request(answers, catalogue)
     if prepared.request is None:
-        return ReadStart(start, stated, unread, prepared)
+        return ReadStart(start, stated, gaps, unread, prepared)
     calibration = calibrate(prepared.request, start.observed, start.failure)
     measured = _measured_answers(prepared.answers, calibration)
     taken = to_request(measured, catalogue)
     if taken.request is None:
-        return ReadStart(start, stated, unread, prepared)
+        return ReadStart(start, stated, gaps, unread, prepared)
     result = size(taken.request)
     others = Alternatives(
         checkpoints=alternatives_for(prepared, catalogue).checkpoints,
@@ -73,6 +82,7 @@ def read_start(
     return ReadStart(
         start=start,
         stated=stated,
+        gaps=gaps,
         unread=unread,
         prepared=taken,
         calibration=calibration,

@@ -232,7 +232,9 @@ def test_model_and_card_can_be_named(client: StrictClient) -> None:
         "GPU 0: NVIDIA L40S", ""
     )
     assert "Predicted and printed" not in words(paste(client, text))
-    assert "Predicted and printed" in words(paste(client, text, model="llama-3.1-8b", gpu="l40s"))
+    named = words(paste(client, text, model="llama-3.1-8b", gpu="l40s"))
+    assert "Predicted and printed" in named
+    assert "Choose it below" not in named
 
 
 def test_three_hard_starts(client: StrictClient) -> None:

@@ -69,9 +69,16 @@ def log_page(text: str, fields: dict[str, str], catalogue: Catalogue) -> LogPage
         ),
         helpful=most_helpful(findings),
         wrong=tuple(each for each in findings if each.severity != "info"),
-        bar=None if read is None or read.result is None else memory_bar_of(read.result),
+        bar=_measured_bar(read),
         kept=text if len(text) <= MAX_KEPT else "",
     )
+
+
+def _measured_bar(read: ReadStart | None) -> MemoryBar | None:
+    """Return the card's memory where anything of it was measured."""
+    if read is None or read.result is None or not read.calibration.inputs():
+        return None
+    return memory_bar_of(read.result)
 
 
 def _place(asked: str, count: int) -> int:
