@@ -14,6 +14,7 @@ from app.telemetry.logging import configure
 from app.telemetry.metrics import Metrics
 from app.web import errors
 from app.web.assets import MOUNT, Assets
+from app.web.kept_pages import KEPT_PAGES, KeptPages
 from app.web.observe import Observe
 from app.web.quote_links import make_office
 from app.web.render import Renderer
@@ -93,6 +94,16 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             Middleware(GZipMiddleware, minimum_size=500, compresslevel=6),
         ],
     )
+    _fill_state(app, settings, metrics)
+    errors.install(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    app.mount(MOUNT, app.state.assets, name="static")
+    return app
+
+
+def _fill_state(app: FastAPI, settings: Settings, metrics: Metrics) -> None:
+    """Load and make what the pages read, once for each application."""
     assets = Assets(ROOT / "static", watch=not settings.production)
     app.state.settings = settings
     app.state.metrics = metrics
@@ -112,9 +123,5 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         reload=not settings.production,
     )
     app.state.renderer = renderer
+    app.state.kept_pages = KeptPages(KEPT_PAGES if settings.production else 0)
     app.state.office = make_office(settings, catalogue.vendor, metrics, renderer)
-    errors.install(app)
-    for router in ROUTERS:
-        app.include_router(router)
-    app.mount(MOUNT, assets, name="static")
-    return app

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from app.web.case import Case, read_case
 from app.web.errors import KEEP_ADDRESS
 from app.web.forms import PAGE_KEYS
+from app.web.kept_pages import TYPED, keeping
 from app.web.locale import page
 from app.web.render import Renderer, wants_block
 from app.web.view_models.answered import answered_before
@@ -104,7 +105,7 @@ def _address(request: Request, case: Case) -> dict[str, str]:
     """Say under which address htmx shows a block: a choice is an entry of its own, typing none."""
     if not wants_block(request):
         return {}
-    name = "HX-Replace-Url" if request.headers.get("sizing-typed") else "HX-Push-Url"
+    name = "HX-Replace-Url" if TYPED in request.headers else "HX-Push-Url"
     return {name: case.path("workbench", case.form.pairs())}
 
 
@@ -136,6 +137,6 @@ def _after_questions(request: Request, step: str, template: str) -> Response:
     return renderer.page(request, template, **context)
 
 
-page(router, "workbench", de="/rechner", en="/workbench")(workbench)
-page(router, "result", de="/auslegung/ergebnis", en="/sizing/result")(guided_result)
+page(router, "workbench", de="/rechner", en="/workbench")(keeping(workbench))
+page(router, "result", de="/auslegung/ergebnis", en="/sizing/result")(keeping(guided_result))
 page(router, "check", de="/auslegung/pruefen", en="/sizing/check")(check)
