@@ -24,10 +24,14 @@ def _program(name: str) -> str:
     return found
 
 
+def _as_postgres() -> tuple[str, ...]:
+    """Return how to become postgres: PostgreSQL refuses to be run by root."""
+    return ("runuser", "-u", "postgres", "--") if os.geteuid() == 0 else ()
+
+
 def _run(*command: str) -> None:
-    as_postgres = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
     done = subprocess.run(  # noqa: S603 - our own words
-        [*as_postgres, *command], capture_output=True, text=True, check=False, cwd="/"
+        [*_as_postgres(), *command], capture_output=True, text=True, check=False, cwd="/"
     )
     if done.returncode:
         pytest.fail(f"{command[0]} failed:\n{done.stdout}{done.stderr}")
@@ -44,18 +48,31 @@ def cluster() -> Iterator[str]:
         port = free.getsockname()[1]
     data = str(folder / "data")
     options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
-    _run(
-        _program("initdb"), "-D", data, "-U", "sizing", "-A", "trust", "-E", "UTF8", "--no-sync",
-        "--locale=C.UTF-8",
-    )  # fmt: skip
-    try:
+    with _swept_up(data, folder):
+        _run(
+            _program("initdb"), "-D", data, "-U", "sizing", "-A", "trust", "-E", "UTF8",
+            "--no-sync", "--locale=C.UTF-8",
+        )  # fmt: skip
         _run(_program("pg_ctl"), "-D", data, "-w", "-l", f"{data}.log", "-o", options, "start")
-        try:
-            yield f"postgresql://sizing@127.0.0.1:{port}/"
-        finally:
-            _run(_program("pg_ctl"), "-D", data, "-w", "-m", "immediate", "stop")
+        yield f"postgresql://sizing@127.0.0.1:{port}/"
+
+
+@contextmanager
+def _swept_up(data: str, folder: Path) -> Iterator[None]:
+    """Stop the cluster and remove its folder at the end, also if the tests are killed."""
+    # it reads from a pipe that closes when this process ends, however it ends
+    stop = " ".join((*_as_postgres(), _program("pg_ctl"), "-D", data, "-w", "-m", "immediate stop"))
+    sweeper = subprocess.Popen(  # noqa: S603 - our own words
+        ["/bin/sh", "-c", f"trap '' INT TERM; read _; {stop}; rm -rf {folder}"],
+        cwd="/",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        sweeper.communicate()
 
 
 @contextmanager
