@@ -17,7 +17,8 @@ TOP_LEVEL = {
 }  # fmt: skip
 VENDORED = ("static/vendor", "tests/vendor")
 # with one-letter classes, so that this file does not contain what it looks for
-MACHINE_PATH = re.compile(r"/[w]ork/|/[r]oot/|/[h]ome/\w")
+# vLLM's image keeps models in the cache folder of its root account: that path is not a machine's.
+MACHINE_PATH = re.compile(r"/[w]ork/|/[r]oot/(?!\.cache/huggingface)|/[h]ome/\w")
 REGISTRY_HOST = re.compile(
     r"[p]ypi\.org|python[h]osted\.org|registry\.[n]pmjs|deb\.[d]ebian\.org", re.IGNORECASE
 )
