@@ -141,7 +141,7 @@ def _wait_until(condition: object, complaint: str, seconds: float = 120) -> None
     ("quotes", "kills"),
     [
         pytest.param(24, 2, marks=[pytest.mark.slow, pytest.mark.timeout(180)]),
-        pytest.param(200, 20, marks=[pytest.mark.deep, pytest.mark.timeout(900)]),
+        pytest.param(200, 20, marks=[pytest.mark.deep, pytest.mark.timeout(2_400)]),
     ],
 )
 def test_nothing_acknowledged_is_lost_or_doubled(
