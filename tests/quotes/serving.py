@@ -21,7 +21,7 @@ from app.quotes.repository import Repository
 from app.storage.engine import Storage
 from app.telemetry.metrics import Metrics
 
-LEASE_SECONDS = 4
+LEASE_SECONDS = 10
 
 
 def impatient() -> None:

@@ -128,7 +128,7 @@ def torment(service: Service, *, quotes: int, kills: int) -> Crowd:
     return crowd
 
 
-def _wait_until(condition: object, complaint: str, seconds: float = 120) -> None:
+def _wait_until(condition: object, complaint: str, seconds: float = 300) -> None:
     assert callable(condition)
     deadline = time.monotonic() + seconds
     while not condition():
