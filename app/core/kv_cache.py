@@ -17,6 +17,7 @@ from app.core.refusals import gib, refuse
 from app.core.releases import Release
 from app.core.request import SizingRequest
 from app.core.result import Cache, CacheGroup
+from app.core.start_rules import check_checkpoint_scales
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -248,4 +249,6 @@ def _grouping_of(request: SizingRequest, resolved: ResolvedEngineArgs) -> Groupi
         draft_layers=resolved.draft_layers,
         mm_prefix=request.model.mm_prefix and not resolved.language_model_only,
     )
-    return group_layers(request.model, context)
+    grouping = group_layers(request.model, context)
+    check_checkpoint_scales(request, resolved.cache_dtype)
+    return grouping

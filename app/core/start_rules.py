@@ -5,11 +5,14 @@ A check that came later than a release has no text there.
 
 from __future__ import annotations
 
+from app.core.model_spec import PackedSpec
 from app.core.model_traits import ModelTraits
 from app.core.refusals import refuse
 from app.core.request import SizingRequest
 
 _SIXTEEN_BIT = frozenset({"float16", "bfloat16"})
+# Methods that give every attention layer the scales of a checkpoint (`BaseKVCacheMethod`).
+_WITH_KV_SCALES = ("fp8", "modelopt", "quark", "compressed-tensors")
 
 
 def check_before_batches(request: SizingRequest, traits: ModelTraits, cache_dtype: str) -> None:
@@ -60,3 +63,23 @@ def check_latent_dtype(request: SizingRequest, traits: ModelTraits, cache_dtype:
         raise refuse(
             request.release, "kv_dtype_not_supported", "nvfp4_mla", kv_cache_dtype=cache_dtype
         )
+
+
+def check_checkpoint_scales(request: SizingRequest, cache_dtype: str) -> None:
+    """Refuse FP8 E5M2 where the checkpoint's method brings E4M3 scales. Raises Refusal.
+
+    vLLM asks after it chose a backend. DeepSeek-V4's caches are not of that attention class.
+    From 0.24.0 a compressed-tensors checkpoint brings them only if it declares a KV scheme.
+    Source: vllm/model_executor/layers/attention/attention.py `_init_kv_cache_quant`.
+    """
+    release, checkpoint = request.release, request.checkpoint
+    method = checkpoint.quantization.method or ""
+    packed = any(isinstance(layer.cache, PackedSpec) for layer in request.model.layers[:1])
+    if cache_dtype != "fp8_e5m2" or packed or not method.startswith(_WITH_KV_SCALES):
+        return
+    text = "fp8_e5m2_checkpoint"
+    if method == "compressed-tensors" and release.error("fp8_e5m2_declared"):
+        if checkpoint.kv_cache_scheme is None:
+            return
+        text = "fp8_e5m2_declared"
+    raise refuse(release, "kv_dtype_not_supported", text, kv_cache_dtype=cache_dtype, method=method)

@@ -5,6 +5,7 @@ import pytest
 from app.core.capture_sizes import capture_sizes
 from app.core.engine import EngineArgs, ResolvedEngineArgs, SpeculativeConfig
 from app.core.engine_defaults import resolve_engine_args
+from app.core.kv_cache import cache_shape
 from app.core.layout import Layout
 from app.core.reasons import Refusal
 from app.core.request import SizingRequest
@@ -177,3 +178,31 @@ def test_captured_batch_sizes() -> None:
     assert count(enforce_eager=True) == 0
     assert count(card="b200") == 3 + 31 + 49
     assert count(max_cudagraph_capture_size=8) == 4
+
+
+@pytest.mark.parametrize(
+    ("model", "version", "refused"),
+    [
+        ("llama-3.3-70b-fp8-modelopt", "0.32.0", True),
+        ("qwen3-32b-fp8", "0.32.0", True),
+        ("llama-3.3-70b-fp8-ct", "0.23.0", True),
+        ("llama-3.3-70b-fp8-ct", "0.24.0", False),
+        ("llama-3.3-70b-awq", "0.32.0", False),
+        ("llama-3.3-70b", "0.32.0", False),
+    ],
+)
+def test_e5m2_is_refused_beside_a_checkpoints_own_scales(
+    model: str, version: str, *, refused: bool
+) -> None:
+    """FP8 E5M2 and a checkpoint's E4M3 scales exclude each other, in vLLM's own words."""
+    start = asked(model, version=version, layout=Layout(2), kv_cache_dtype="fp8_e5m2")
+    settled = resolve_engine_args(start)
+    if not refused:
+        assert cache_shape(start, settled).blocks_per_request > 0
+        return
+    with pytest.raises(Refusal) as caught:
+        cache_shape(start, settled)
+    assert caught.value.reason.code == "kv_dtype_not_supported"
+    assert caught.value.reason.vllm_error == (
+        "fp8_e5m2 kv-cache is not supported with fp8 checkpoints."
+    )
