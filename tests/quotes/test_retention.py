@@ -68,6 +68,7 @@ def _logged_to(file: Path) -> Iterator[None]:
         finally:
             root.removeHandler(handler)
             root.setLevel(level)
+            structlog.reset_defaults()  # else every later test writes to the closed file
             configure(production=False, level="error")
 
 
