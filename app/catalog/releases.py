@@ -21,6 +21,7 @@ _SETS = (
     "kv_cache_dtypes",
     "v2_architectures",
     "sparse_mla_packed_dtypes",
+    "flat_cache_backends",
     "fp8_kv_by_default_sm100",
 )
 _TUPLES = ("log_formats", "mamba_blocks", "hybrid_alignment")

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import lcm
 
+from app.core.attention_layer import BLACKWELL
 from app.core.groups import (
     LOCAL_KINDS,
     Group,
@@ -17,6 +19,7 @@ from app.core.groups import (
     PromotionError,
     form_groups,
 )
+from app.core.kv_dtypes import DS_MLA_BYTES
 from app.core.kv_spec import KvSpec, RequestLength
 from app.core.layer_cache import CacheContext
 from app.core.layer_plan import LayerPlan, plan_layers
@@ -24,6 +27,7 @@ from app.core.model_spec import ModelSpec
 from app.core.packed_tuples import slot_bytes, tuple_bytes
 from app.core.reasons import Refusal
 from app.core.refusals import refuse
+from app.core.units import ceil_div
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,11 +72,12 @@ def _grouping(model: ModelSpec, context: CacheContext) -> Grouping | Refusal:
     packed = plan.packs_mixed_pages and len(groups) > 1
     planner = context.release.packed_planner if packed else ""
     allocated, counted = _BLOCK_BYTES.get(planner, (_widest_bytes, _widest_bytes))
+    rows = _row_bytes(plan, context)
     by_stage = [_on_stage(groups, plan, stage) for stage in stages]
     return Grouping(
         groups=groups,
-        bytes_per_block_by_stage=tuple(allocated(own) for own in by_stage),
-        checked_bytes_by_stage=tuple(counted(own) for own in by_stage),
+        bytes_per_block_by_stage=tuple(_in_rows(allocated(own), rows) for own in by_stage),
+        checked_bytes_by_stage=tuple(_in_rows(counted(own), rows) for own in by_stage),
         kinds=_kinds(groups),
         layer_bytes=tuple(_layer_bytes(plan, stage) for stage in stages),
         backends=plan.backends,
@@ -110,6 +115,30 @@ def _groups(plan: LayerPlan, context: CacheContext) -> tuple[Group, ...]:
     if dcp > 1 and len(groups) > 1 and release.error("dcp_hybrid"):
         raise refuse(release, "dcp_not_supported", "dcp_hybrid")
     return groups
+
+
+def _row_bytes(plan: LayerPlan, context: CacheContext) -> int:
+    """Bytes of which a block is a multiple: rows of latent vectors that a backend reads flat.
+
+    Source: `block_stride_alignment` in vllm/model_executor/layers/attention/mla_attention.py
+    (0.31.0; later releases align the pages themselves, which need no padding).
+    """
+    if not set(plan.backends) & context.release.flat_cache_backends:
+        return 1
+    on_blackwell = context.capability is not None and context.capability[0] == BLACKWELL
+    return lcm(
+        *(
+            spec.state_bytes
+            for spec in set(plan.specs)
+            if spec.kind == "mla"
+            and spec.identity != ("index",)
+            and (on_blackwell or spec.identity[0] not in DS_MLA_BYTES)
+        )
+    )
+
+
+def _in_rows(size: int, row_bytes: int) -> int:
+    return ceil_div(size, row_bytes) * row_bytes
 
 
 def _on_stage(

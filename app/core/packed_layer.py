@@ -24,11 +24,12 @@ _FLOAT32 = 4
 
 
 def packed_cache_dtype(context: CacheContext, cache_dtype: str) -> str:
-    """Resolve `--kv-cache-dtype`: every FP8 kind, and `auto`, is stored as packed rows.
+    """Resolve `--kv-cache-dtype`: every FP8 kind, and from 0.30.0 `auto`, is stored as packed rows.
 
     Raises Refusal for anything else.
     """
-    if cache_dtype == "auto" or cache_dtype.startswith("fp8"):
+    by_default = cache_dtype == "auto" and context.release.deepseek_v4_auto_dtype
+    if by_default or cache_dtype.startswith("fp8"):
         return "fp8_ds_mla"
     raise refuse(
         context.release,

@@ -69,6 +69,8 @@ class Release:
     gdn_block_alignment            block size is a multiple of this (0.33: 64), 1 for none
     kv_cache_dtypes                values that `--kv-cache-dtype` accepts
     sparse_mla_packed_dtypes       dtypes that sparse MLA stores as fp8_ds_mla whatever the backend
+    deepseek_v4_auto_dtype         `auto` is FP8 for DeepSeek-V4, else refused
+    flat_cache_backends            backends that read the cache as rows, of which blocks are multiples
     fp8_kv_by_default_sm100        model types whose cache is FP8 by default on the SM100 family
     min_batched_tokens             by start of model type: default for models whose images attend
                                    in both directions is at least this
@@ -139,6 +141,8 @@ class Release:
     gdn_block_alignment: int
     kv_cache_dtypes: frozenset[str]
     sparse_mla_packed_dtypes: frozenset[str]
+    deepseek_v4_auto_dtype: bool
+    flat_cache_backends: frozenset[str]
     fp8_kv_by_default_sm100: frozenset[str]
     min_batched_tokens: tuple[tuple[str, int], ...]
     nvfp4_kv_beyond_sm100: bool
