@@ -164,6 +164,8 @@ class Receiver:
             handler.connection.shutdown(socket.SHUT_RDWR)
             return
         body = handler.rfile.read(length)
+        if len(body) < length:
+            return  # the sender was killed in the middle; nothing was taken
         if self.mood == "slow":
             time.sleep(SLOW_SECONDS)
         if self.mood == "refuse":
