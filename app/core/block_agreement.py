@@ -70,7 +70,7 @@ def agree_on_blocks(
     states = {cache.spec for cache in caches if isinstance(cache.spec, StateSpec)}
     if states:
         return _with_states(context, caches, states, block_size, kernels)
-    if is_packed(context.cache_dtype):
+    if is_packed(context.cache_dtype) and context.release.packed_blocks_hold_wide_pages:
         heads = context.kv_heads(model.num_key_value_heads)
         wide = 2 * heads * model.head_dim
         block_size = mixed_dtype_block_size(

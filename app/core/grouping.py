@@ -92,6 +92,7 @@ def _groups(plan: LayerPlan, context: CacheContext) -> tuple[Group, ...]:
         manager = manager and release.hybrid_chunked_local
     rules = GroupingRules(
         tolerance=release.group_tolerance,
+        deals_layers_out=release.groups_deal_layers_out,
         uniform_type_groups=release.uniform_type_groups,
         unifies_page_sizes=release.unifies_page_sizes,
         pads_attention_pages=release.pads_attention_pages,

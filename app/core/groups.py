@@ -5,7 +5,6 @@ Source: `get_kv_cache_groups` in vllm/v1/core/kv_cache_utils.py (0.33: kv_cache_
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -47,6 +46,7 @@ class GroupingRules:
 
     tolerance             the largest bucket sets the group size when it is below this times the
                           smallest
+    deals_layers_out      every second, third ... layer goes to a group, else one after the other
     uniform_type_groups   layers of one type share a group whatever their heads
     unifies_page_sizes    smaller pages grow by a larger block, else mixed pages are refused
     pads_attention_pages  pages that do not divide the largest are padded, else refused
@@ -56,6 +56,7 @@ class GroupingRules:
     """
 
     tolerance: float
+    deals_layers_out: bool
     uniform_type_groups: bool
     unifies_page_sizes: bool
     pads_attention_pages: bool
@@ -81,7 +82,7 @@ def form_groups(specs: Sequence[KvSpec], rules: GroupingRules) -> tuple[Group, .
         return _packed(layers, rules)
     if len(pages) > 1 and not rules.unifies_page_sizes:
         raise PageSizeError(min(pages), max(pages))
-    return _uniform_page_groups(_unify_page_sizes(layers, rules), rules.tolerance)
+    return _uniform_page_groups(_unify_page_sizes(layers, rules), rules)
 
 
 def _packed(layers: list[KvSpec], rules: GroupingRules) -> tuple[Group, ...]:
@@ -148,23 +149,25 @@ def _unify_page_sizes(layers: list[KvSpec], rules: GroupingRules) -> list[KvSpec
     return unified
 
 
-def _uniform_page_groups(layers: list[KvSpec], tolerance: float) -> tuple[Group, ...]:
+def _uniform_page_groups(layers: list[KvSpec], rules: GroupingRules) -> tuple[Group, ...]:
     """Split buckets of equal layers into groups of one size.
 
-    Every second, third ... layer goes to a group, so that a pipeline stage gets its share of each.
+    Layers are dealt out, so that a pipeline stage gets its share of each group.
     """
     buckets: dict[KvSpec, list[int]] = {}
     for index, spec in enumerate(layers):
         # Full attention layers that differ only in a window they do not use are one kind.
         key = replace(spec, window=None) if spec.is_full else spec
         buckets.setdefault(key, []).append(index)
-    sizes = Counter({key: len(indices) for key, indices in buckets.items()})
-    smallest, largest = min(sizes.values()), max(sizes.values())
-    group_size = largest if largest < smallest * tolerance else smallest
+    sizes = [len(indices) for indices in buckets.values()]
+    smallest, largest = min(sizes), max(sizes)
+    group_size = largest if largest < smallest * rules.tolerance else smallest
     groups = []
     for indices in buckets.values():
         count = ceil_div(len(indices), group_size)
         for start in range(count):
-            own = tuple(indices[start::count])
-            groups.append(Group(own, tuple(layers[i] for i in own)))
+            own = indices[start::count]
+            if not rules.deals_layers_out:
+                own = indices[start * group_size : (start + 1) * group_size]
+            groups.append(Group(tuple(own), tuple(layers[i] for i in own)))
     return tuple(groups)

@@ -40,6 +40,7 @@ class Release:
     null_block_in_fit_check        the start check leaves one block out
     group_tolerance                1.5, 1.25, or 1.0 for none: when the largest bucket sets the
                                    group size
+    groups_deal_layers_out         layers of a kind are dealt out to its groups, not cut into runs
     hybrid_manager                 windows get groups of their own, else count as full attention
     hybrid_chunked_local           chunked attention too
     uniform_type_groups            full attention with different heads shares a group, else refused
@@ -51,6 +52,7 @@ class Release:
     forced_block_sizes             block size that a backend gets (others 16); none: by its kernels
     hybrid_alignment               multiples that blocks of hybrids keep to: attention, its heads of
                                    256 on SM100, MLA; 0 where the kernels decide
+    packed_blocks_hold_wide_pages  blocks of packed dtypes hold the page of a layer left unquantised
     window_blocks_follow_kernel    blocks of windows are the kernel's largest that fit the model's
     fit_check_counts_padding       the start check counts groups with their padding, else layers
     yarn_factor_applied            derived length = original x factor (else taken as scaled)
@@ -70,7 +72,7 @@ class Release:
     kv_cache_dtypes                values that `--kv-cache-dtype` accepts
     sparse_mla_packed_dtypes       dtypes that sparse MLA stores as fp8_ds_mla whatever the backend
     deepseek_v4_auto_dtype         `auto` is FP8 for DeepSeek-V4, else refused
-    flat_cache_backends            backends that read the cache as rows, of which blocks are multiples
+    flat_cache_backends            backends that read the cache as rows: a block is whole rows
     fp8_kv_by_default_sm100        model types whose cache is FP8 by default on the SM100 family
     min_batched_tokens             by start of model type: default for models whose images attend
                                    in both directions is at least this
@@ -116,6 +118,7 @@ class Release:
     log_formats: tuple[str, ...]
     null_block_in_fit_check: bool
     group_tolerance: float
+    groups_deal_layers_out: bool
     hybrid_manager: bool
     hybrid_chunked_local: bool
     uniform_type_groups: bool
@@ -125,6 +128,7 @@ class Release:
     override_in_fit_check: bool
     forced_block_sizes: tuple[tuple[str, int], ...]
     hybrid_alignment: tuple[int, int, int]
+    packed_blocks_hold_wide_pages: bool
     window_blocks_follow_kernel: bool
     fit_check_counts_padding: bool
     yarn_factor_applied: bool

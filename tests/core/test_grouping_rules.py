@@ -12,6 +12,7 @@ from app.core.packing import approximate_gcd
 
 RULES = GroupingRules(
     tolerance=1.5,
+    deals_layers_out=True,
     uniform_type_groups=True,
     unifies_page_sizes=True,
     pads_attention_pages=True,
@@ -53,6 +54,8 @@ def test_layers_are_dealt_out_so_that_pipeline_stages_get_their_share() -> None:
     """Every third window goes to one group of three."""
     groups = form_groups([FULL] * 2 + [WINDOW] * 6, RULES)
     assert [group.layers for group in groups] == [(0, 1), (2, 5), (3, 6), (4, 7)]
+    runs = form_groups([FULL] * 2 + [WINDOW] * 5, replace(RULES, deals_layers_out=False))
+    assert [group.layers for group in runs] == [(0, 1), (2, 3), (4, 5), (6,)]
 
 
 def test_smaller_pages_grow_by_larger_blocks_or_are_padded() -> None:

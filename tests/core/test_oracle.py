@@ -9,7 +9,7 @@ from app.core import kv_cache, kv_spec
 from app.core.engine_defaults import resolve_engine_args
 from tests.core.oracle import OracleCase, cases, differences
 
-FILES = ("oracle_cases.json", "generated_cases.json")
+FILES = ("oracle_cases.json", "generated_cases.json", "release_cases.json")
 
 
 def _wrong(of: Iterable[OracleCase]) -> dict[str, list[str]]:
@@ -37,6 +37,12 @@ def test_the_generated_cases_cover_what_the_published_leave_out() -> None:
     assert len(refused) > 200
     assert {case.family for case in own} > {case.family for case in published}
     assert {case.request.gpu.slug for case in own} > {case.request.gpu.slug for case in published}
+
+
+def test_older_releases_answered_too() -> None:
+    """Answers of the older releases' own code, from 0.10.2 on."""
+    versions = {case.request.release.version for case in cases("release_cases.json")}
+    assert {"0.10.2", "0.11.2", "0.15.1", "0.20.2", "0.25.1", "0.28.0", "0.31.0"} <= versions
 
 
 def test_the_550_cases_cover_figures_and_refusals() -> None:
