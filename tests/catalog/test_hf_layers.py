@@ -127,6 +127,41 @@ MAMBA = {
             [WINDOW, FULL, "-", "-"],
         ),
         (
+            config(
+                "minimax_m3",
+                sparse_attention_config={"sparse_attention_freq": [0, 1], "sparse_index_dim": 64},
+            ),
+            [FULL] * 4,
+        ),
+        (
+            config("bailing_hybrid", layer_group_size=2, kv_lora_rank=512),
+            ["linear_attention", "mla"] * 2,
+        ),
+        (
+            config("bailing_hybrid", layer_group_size=4, short_conv_kernel_size=4),
+            ["kda", "kda", "kda", FULL],
+        ),
+        (
+            config(
+                "nemotron-nas",
+                block_configs=[
+                    {"attention": {"n_heads_in_group": 4}},
+                    {"attention": {"no_op": True}},
+                    {"attention": {"replace_with_linear": True}},
+                ],
+            ),
+            [FULL, "-", "-"],
+        ),
+        (
+            config(
+                "zamba2",
+                layers_block_type=["mamba", "hybrid"],
+                n_mamba_heads=8,
+                mamba_headdim=64,
+            ),
+            ["mamba2", f"{FULL}+mamba2"],
+        ),
+        (
             {
                 "model_type": "whisper",
                 "decoder_layers": 2,
@@ -173,6 +208,24 @@ def test_mixed_head_sizes_of_gemma_4() -> None:
     )
     assert layers[0].cache == AttentionSpec(WINDOW, 2, 256, 256, 64)
     assert layers[1].cache == AttentionSpec(FULL, 1, 512, 512)
+
+
+def test_index_keys_and_head_groups_are_read() -> None:
+    """MiniMax-M3 keeps index keys in some layers; Llama-Nemotron counts heads by groups."""
+    layers = cache_layers(
+        config(
+            "minimax_m3",
+            sparse_attention_config={"sparse_attention_freq": [0, 1], "sparse_index_dim": 64},
+        )
+    )
+    sizes = [
+        layer.cache.index_head_dim for layer in layers if isinstance(layer.cache, AttentionSpec)
+    ]
+    assert sizes == [None, 64, None, None]
+    [nas] = cache_layers(
+        config("nemotron-nas", block_configs=[{"attention": {"n_heads_in_group": 2}}])
+    )
+    assert nas.cache == AttentionSpec(FULL, 4, 32, 32)
 
 
 def test_the_text_part_is_found_however_deep() -> None:

@@ -1,0 +1,239 @@
+"""The cache of one engine: shape, memory, length that fits, and what is refused."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app.core.engine import EngineArgs
+from app.core.engine_defaults import resolve_engine_args
+from app.core.grouping import Grouping, group_layers
+from app.core.kv_cache import CacheShape, cache_for, cache_shape
+from app.core.kv_spec import KvSpec
+from app.core.layer_cache import CacheContext
+from app.core.layout import Layout
+from app.core.packed_tuples import slot_bytes, tuple_bytes, tuple_groups
+from app.core.reasons import Reason, Refusal
+from app.core.request import SizingRequest
+from app.core.result import Cache
+from app.core.units import GIB
+from tests.core.oracle import gpus, models, releases
+
+
+def asked(
+    model: str = "llama-3.1-8b",
+    card: str = "h100-80gb-hbm3",
+    version: str = "0.33.0",
+    layout: Layout | None = None,
+    **args: object,
+) -> SizingRequest:
+    """Ask for a start."""
+    given = EngineArgs()
+    for flag, value in args.items():
+        given = given.with_flag(flag, value)
+    release, _ = releases().release_for(version)
+    spec, checkpoint = models()[model]
+    return SizingRequest(spec, checkpoint, gpus()[card], release, layout or Layout(), given)
+
+
+def shape(request: SizingRequest) -> CacheShape:
+    """Work out the shape of the cache."""
+    return cache_shape(request, resolve_engine_args(request))
+
+
+def cache(request: SizingRequest, *gib: float) -> Cache:
+    """Work out the cache for so many GiB on each stage."""
+    return cache_for(request, resolve_engine_args(request), [int(each * GIB) for each in gib])
+
+
+def refusal(request: SizingRequest, *gib: float) -> Reason:
+    """Return why vLLM would refuse."""
+    with pytest.raises(Refusal) as refused:
+        cache(request, *gib)
+    return refused.value.reason
+
+
+def test_a_token_of_full_attention_costs_its_heads_in_every_layer() -> None:
+    """Llama-3.1 8B: 32 layers, 8 heads of 128, keys and values in 16 bit."""
+    assert shape(asked()).bytes_per_token == 32 * 8 * 2 * 128 * 2
+    assert shape(asked(kv_cache_dtype="fp8")).bytes_per_token == 32 * 8 * 2 * 128
+    quarter = shape(asked(layout=Layout(tensor_parallel_size=4)))
+    assert quarter.bytes_per_token == 32 * 2 * 2 * 128 * 2
+
+
+def test_only_full_attention_grows_with_the_request() -> None:
+    """Ten of Gemma-3's 62 layers cost more for a longer request."""
+    found = shape(asked("gemma-3-27b-text"))
+    assert found.bytes_per_token == 10 * 16 * 2 * 128 * 2
+    assert found.bytes_per_block == found.bytes_per_block_by_stage[0]
+
+
+def test_the_tightest_stage_decides() -> None:
+    """Stages with different memory: the fewest blocks count."""
+    pipeline = asked(layout=Layout(pipeline_parallel_size=2), max_model_len=4096)
+    assert cache(pipeline, 8, 4).num_gpu_blocks == cache(pipeline, 4, 4).num_gpu_blocks
+    assert cache(pipeline, 8, 8).num_gpu_blocks == 2 * cache(pipeline, 4, 4).num_gpu_blocks
+
+
+def test_what_does_not_fit_is_refused_with_the_length_that_would() -> None:
+    """4 GiB hold 32,768 tokens of Llama-3.1 8B; one block is kept back."""
+    reason = refusal(asked(max_model_len=40_000), 4)
+    assert reason.code == "kv_cache_too_small"
+    assert reason.estimated_max_model_len == 32_768 - 16
+    assert cache(asked(max_model_len=32_768 - 16), 4).max_concurrency > 1
+    assert refusal(asked(max_model_len=32_768 - 15), 4).code == "kv_cache_too_small"
+    before = asked(max_model_len=32_768, version="0.28.0")
+    assert cache(before, 4).max_concurrency == 1.0
+
+
+def test_nothing_left_is_another_refusal() -> None:
+    """No memory at all is told before any length."""
+    assert refusal(asked(), 0).code == "no_memory_for_kv_cache"
+    assert refusal(asked(max_model_len=-1), 0).code == "kv_cache_too_small"
+
+
+def test_auto_shortens_the_length_until_it_fits() -> None:
+    """The longest length of which one request fits, and no longer than the model's."""
+    found = cache(asked(max_model_len=-1), 4)
+    assert found.max_model_len == 32_768 - 16
+    assert cache(asked(max_model_len=-1), 60).max_model_len == 131_072
+
+
+def test_blocks_given_by_hand_replace_the_memory() -> None:
+    """Up to 0.20.0 the start check still looked at the memory."""
+    given: dict[str, Any] = {"num_gpu_blocks_override": 3000, "max_model_len": 40_000}
+    assert cache(asked(**given), 4).num_gpu_blocks == 3000
+    early = asked(version="0.20.0", **given)
+    assert refusal(early, 4).code == "kv_cache_too_small"
+
+
+def test_a_model_without_cache_is_refused() -> None:
+    """Nothing to lay out: no layer keeps anything."""
+    empty = asked()
+    bare = replace(empty, model=replace(empty.model, layers=()))
+    with pytest.raises(Refusal):
+        cache(bare, 4)
+
+
+def test_a_card_that_is_not_nvidias_gets_the_default_blocks() -> None:
+    """No backend is looked up where the compute capability is unknown."""
+    plain = asked()
+    other = replace(plain, gpu=replace(plain.gpu, compute_capability=None))
+    assert shape(other).block_size == 16
+    sparse = asked("deepseek-v3.2", layout=Layout(tensor_parallel_size=8))
+    assert shape(replace(sparse, gpu=other.gpu)).block_size == 64
+
+
+@pytest.mark.parametrize(
+    ("request_", "text"),
+    [
+        (
+            asked("deepseek-v3", "a100-sxm4-80gb", kv_cache_dtype="fp8"),
+            "FP8 KV cache is not supported by the Triton MLA backend on NVIDIA A100",
+        ),
+        (asked(kv_cache_dtype="fp8_ds_mla"), "No valid attention backend found for cuda with"),
+        (
+            asked("llama-4-scout", kv_cache_dtype="turboquant_k8v4"),
+            "Unknown TurboQuant cache dtype: 'auto'",
+        ),
+        (
+            asked("deepseek-v4-flash", disable_hybrid_kv_cache_manager=True),
+            "unexpected keyword argument 'bounded_replay'",
+        ),
+        (asked("deepseek-v4-flash", block_size=64), "integer division or modulo by zero"),
+        (asked("deepseek-v4-flash", version="0.29.0"), "only supports fp8 kv-cache, got auto"),
+        (
+            asked("qwen3-next-80b-a3b", disable_hybrid_kv_cache_manager=True),
+            "Failed to promote local KV cache specs to one unified type.",
+        ),
+        (
+            asked(
+                "mistral-7b-v0.1",
+                layout=Layout(tensor_parallel_size=16, decode_context_parallel_size=2),
+            ),
+            "DCP not support sliding window.",
+        ),
+        (
+            asked(
+                "qwen3-next-80b-a3b",
+                version="0.25.1",
+                layout=Layout(tensor_parallel_size=8, decode_context_parallel_size=2),
+            ),
+            "DCP not support hybrid attn now.",
+        ),
+    ],
+)
+def test_caches_that_no_kernel_reads_are_refused_in_vllms_words(
+    request_: SizingRequest, text: str
+) -> None:
+    """Dtypes, layouts and blocks that a model's backends cannot serve."""
+    assert text in refusal(request_, 40).vllm_error
+
+
+def test_groupings_are_worked_out_once() -> None:
+    """The same model in the same context gives the same object, a refusal included."""
+    request = asked("gemma-3-27b-text")
+    assert shape(request).grouping is shape(request).grouping
+    context = CacheContext(
+        release=request.release,
+        capability=(9, 0),
+        gpu_name="NVIDIA H100",
+        tensor_parallel_size=1,
+        pipeline_parallel_size=1,
+        decode_context_parallel_size=1,
+        cache_dtype="fp8_ds_mla",
+        dtype="bfloat16",
+        user_block_size=None,
+        hybrid_manager=True,
+        mamba_cache_mode="none",
+        ssm_dtype="auto",
+        num_speculative_tokens=0,
+        draft_layers=0,
+        mm_prefix=False,
+    )
+    kept: list[Refusal | Grouping] = []
+    for _ in range(2):
+        try:
+            kept.append(group_layers(request.model, context))
+        except Refusal as again:
+            kept.append(again)
+    assert isinstance(kept[0], Refusal)
+    assert kept[0] is kept[1]
+
+
+LATENT = KvSpec("mla", 256, 100)
+INDEX = KvSpec("mla", 256, 40)
+SMALL_WINDOW = KvSpec("sliding_window_mla", 64, 100, window=128)
+
+
+def test_tuples_hold_one_page_of_each_size() -> None:
+    """Windows are split into groups of as many tuples and padded to the pages of the tuple."""
+    groups = tuple_groups([LATENT, INDEX] * 2 + [SMALL_WINDOW] * 5, pads_windows=True)
+    assert [len(layers) for layers, _ in groups] == [4, 2, 2, 1]
+    specs = [own for _, own in groups]
+    assert {spec.page_size_bytes for spec in specs[1]} == {256 * 40}
+    assert tuple_bytes(specs) == 2 * (256 * 100 + 256 * 40)
+    assert slot_bytes(specs) == tuple_bytes(specs)
+    bare = tuple_groups([LATENT, INDEX] * 2 + [SMALL_WINDOW] * 5, pads_windows=False)
+    assert {spec.page_size_bytes for spec in bare[1][1]} == {64 * 100}
+
+
+def test_deepseek_v4_is_packed_tighter_release_by_release() -> None:
+    """Bytes of a block of DeepSeek-V4 Flash: tuples, slots, overlays."""
+    found = {
+        version: shape(
+            asked(
+                "deepseek-v4-flash",
+                version=version,
+                kv_cache_dtype="fp8",
+                layout=Layout(tensor_parallel_size=8),
+            )
+        ).bytes_per_block
+        for version in ("0.20.0", "0.23.0", "0.27.0", "0.29.0")
+    }
+    assert found == {
+        "0.20.0": 1_051_776,
+        "0.23.0": 1_039_680,
+        "0.27.0": 1_002_240,
+        "0.29.0": 1_002_240,
+    }
