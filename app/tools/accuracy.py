@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from app.catalog.accuracy import AccuracySummary
 from app.catalog.catalogue import Catalogue, load_catalogue
 from app.catalog.measurements import load_measurements
 from app.core.memory import graph_family
 from app.tools.fit import fit
 from app.tools.naive import NAIVE, naive_score
-from app.tools.scoring import Score, Summary, score, summarise
+from app.tools.scoring import Score, score, summarise
 from app.tools.starts import DATA, MEASUREMENTS, Start, Unusable, read_starts
 
 RESULT = MEASUREMENTS / "accuracy.json"
@@ -89,7 +90,7 @@ def shuffled(scores: Sequence[Score]) -> list[Score]:
     ]
 
 
-def below_bar(summary: Summary, bars: dict[str, tuple[float, float]]) -> list[str]:
+def below_bar(summary: AccuracySummary, bars: dict[str, tuple[float, float]]) -> list[str]:
     """Name the figures that lie outside their bar."""
     figures = asdict(summary)
     return [

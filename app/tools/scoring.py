@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from app.catalog.accuracy import AccuracySummary
 from app.core.coefficients import MemoryCoefficients
 from app.core.sizing import SizingResult, size
 from app.core.units import GIB
@@ -117,26 +118,7 @@ def _whole(value: float | None) -> int | None:
     return None if value is None else int(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """Figures over a set of starts. Shares are 0 to 1, None where nothing can be counted."""
-
-    rows: int
-    sources: int
-    available_median_gib: float | None
-    available_p90_gib: float | None
-    tokens_median: float | None
-    tokens_within_10_percent: float | None
-    tokens_within_10_percent_roomy: float | None
-    likely_promises_too_much: float | None
-    low_promises_too_much: float | None
-    coverage_by_row: float | None
-    coverage_by_source: float | None
-    width_median_gib: float | None
-    weights_median: float | None
-
-
-def summarise(scores: Sequence[Score]) -> Summary:
+def summarise(scores: Sequence[Score]) -> AccuracySummary:
     """Count errors and coverage; a source counts once in `coverage_by_source`."""
     errors = [abs(e) for s in scores if (e := s.available_error_gib) is not None]
     tokens = [e for s in scores if (e := _tokens_or_memory_error(s)) is not None]
@@ -158,7 +140,7 @@ def summarise(scores: Sequence[Score]) -> Summary:
         for s in covered
         if s.available_high_gib is not None and s.available_low_gib is not None
     ]
-    return Summary(
+    return AccuracySummary(
         rows=len(scores),
         sources=len({s.source_group for s in scores}),
         available_median_gib=_median(errors),
