@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from app.web.render import Renderer
+from app.web.security import body_limit_bytes
 
 API: Final = "/api/"
 TEMPLATE: Final = "errors/error.html"
@@ -46,6 +47,7 @@ def error_response(
         status=status,
         headers={**KEEP_ADDRESS, **(headers or {})},
         error_status=status,
+        body_limit_bytes=body_limit_bytes(request.url.path),
         request_id=structlog.contextvars.get_contextvars().get("request_id", ""),
     )
 

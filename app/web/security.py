@@ -136,7 +136,7 @@ class SizeLimits:
         if len(raw_path) > MAX_PATH_BYTES or len(scope["query_string"]) > MAX_QUERY_BYTES:
             await PlainTextResponse("URI too long\n", 414)(scope, receive, send)
             return
-        limit = BODY_BYTES_BY_PATH.get(scope["path"], MAX_BODY_BYTES)
+        limit = body_limit_bytes(scope["path"])
         announced = Headers(scope=scope).get("content-length", "0")
         if not announced.isdecimal() or int(announced) > limit:
             await self.refuse(Request(scope), 413)(scope, receive, send)
@@ -152,6 +152,11 @@ class SizeLimits:
             return message
 
         await self.app(scope, receive_counted, send)
+
+
+def body_limit_bytes(path: str) -> int:
+    """Return how long the body of a request to a path may be, in bytes."""
+    return BODY_BYTES_BY_PATH.get(path, MAX_BODY_BYTES)
 
 
 def is_cross_site(headers: Headers, base_url: str) -> bool:

@@ -93,6 +93,16 @@ def test_announced_body_above_the_limit_is_refused(client: StrictClient) -> None
     assert "zu viel Text" in answer.text
 
 
+@pytest.mark.parametrize(("path", "limit"), [("/de/", "64\u202fKiB"), ("/de/log", "6\u202fMiB")])
+def test_a_refused_body_is_told_the_limit_of_its_page(
+    client: StrictClient, path: str, limit: str
+) -> None:
+    """The page says how much it takes itself, not what some other page does."""
+    answer = client.post(path, headers={"content-length": "999999999"})
+    assert answer.status_code == 413
+    assert f"bis zu {limit}" in answer.text
+
+
 @pytest.mark.parametrize("length", ["-1", "many", "1e9"])
 def test_nonsense_length_is_refused(client: StrictClient, length: str) -> None:
     """A Content-Length that is no number is refused, not guessed."""
