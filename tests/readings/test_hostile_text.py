@@ -1,6 +1,5 @@
 """Hostile and huge texts: no exception, time that grows with the length only."""
 
-import time
 from collections.abc import Callable
 
 import pytest
@@ -15,6 +14,7 @@ from app.readings.metrics_page import read_metrics_page
 from app.readings.observation import LogReading
 from app.readings.start_log import read_start_log
 from app.readings.stated_arguments import ARGUMENT_HEADS
+from tests.cpu_time import cpu_seconds
 from tests.readings.line_table import LINE_TABLE, row_for
 from tests.readings.logs import start_log
 from tests.readings.servers import SERVERS
@@ -110,22 +110,16 @@ def test_more_lines_than_any_log_has_are_not_read() -> None:
     assert read_start_log("Killed\n").complete
 
 
-def _seconds(read: Callable[[str], object], text: str) -> float:
-    """Least CPU time of three readings."""
-    times = []
-    for _ in range(3):
-        begin = time.process_time()
-        read(text)
-        times.append(time.process_time() - begin)
-    return min(times)
-
-
 def _grows_linearly(read: Callable[[str], object], unit: str, length: int) -> bool:
-    """Whether ten times the text take at most eleven times as long; 50 ms are within the noise."""
+    """Whether ten times the text take at most eleven times as long; 50 ms are within the noise.
+
+    A busy machine can only make a reading slower, so the best of a few comparisons counts.
+    """
     short = (unit * (length // len(unit) + 1))[:length]
-    read(short)
-    one, ten = _seconds(read, short), _seconds(read, short * 10)
-    return ten <= 11 * one + 0.05
+    return any(
+        cpu_seconds(lambda: read(short * 10)) <= 11 * cpu_seconds(lambda: read(short)) + 0.05
+        for _ in range(4)
+    )
 
 
 def _long_log(length: int) -> str:
@@ -151,7 +145,7 @@ def _long_log(length: int) -> str:
 def test_five_megabytes_take_less_than_a_second() -> None:
     """5 MB of a server's log are read in under one second of CPU."""
     text = _long_log(5_000_000)
-    assert _seconds(read_start_log, text) < 1.0
+    assert cpu_seconds(lambda: read_start_log(text)) < 1.0
 
 
 @pytest.mark.slow
@@ -179,4 +173,4 @@ def test_a_slow_reader_would_be_found_out() -> None:
     def slow(text: str) -> int:
         return sum(text.count(line) for line in text.split("\n"))
 
-    assert not _grows_linearly(slow, "Model loading took 15 GiB\n", 20_000)
+    assert not _grows_linearly(slow, "Model loading took 15 GiB\n", 10_000)
