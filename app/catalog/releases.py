@@ -90,7 +90,7 @@ def load_releases(folder: Path) -> Releases:
     for row in table.get("release", []):
         try:
             facts, errors = _fold(facts, errors, row)
-            changes = tuple(key for key in row if key not in {"version", "source", "observed"})
+            changes = tuple(key for key in row if key not in {"version", "source"})
             rows.append(_release(facts, errors, changes, row["source"]))
         except (KeyError, TypeError, ValueError) as error:
             raise ReleaseDataError(f"{path.name}, release {row.get('version')}: {error}") from error
@@ -117,7 +117,7 @@ def _fold(
     if unknown:
         raise ValueError(f"unknown field {', '.join(sorted(unknown))}")
     changed = {key: value for key, value in row.items() if key not in {"errors", "source"}}
-    return {**facts, "observed": False, **changed}, {**errors, **row.get("errors", {})}
+    return {**facts, **changed}, {**errors, **row.get("errors", {})}
 
 
 def _release(

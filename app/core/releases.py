@@ -104,7 +104,6 @@ class Release:
                                    came later has no text before
     changes                        names of the facts that moved against the release before
     sources                        where each of those is from, in the same order
-    observed                       whether starts of this release were observed
     memory                         coefficients of the memory estimate, None where none is offered
     backends                       attention backends on NVIDIA cards
     """
@@ -171,7 +170,6 @@ class Release:
     errors: tuple[tuple[str, str], ...]
     changes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
-    observed: bool = False
     memory: MemoryCoefficients | None = None
     backends: BackendBook | None = None
 

@@ -18,7 +18,7 @@ from app.core.result import SizingResult
 from app.core.sizing import size
 
 # Facts about the row itself, and texts of errors, which change no figure.
-NO_RULES: Final = frozenset({"version", "changes", "sources", "observed", "errors"})
+NO_RULES: Final = frozenset({"version", "changes", "sources", "errors"})
 # An estimate is offered where there are coefficients: one rule.
 PART_OF: Final = {"memory_estimate": "memory"}
 NOT_IN_VLLM: Final = frozenset({"memory"})

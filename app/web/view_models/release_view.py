@@ -19,7 +19,6 @@ class Side:
     """
 
     version: str
-    observed: bool
     log_lines: tuple[str, ...]
     tokens: int | None
     concurrency: float | None
@@ -89,7 +88,6 @@ def _side(result: SizingResult) -> Side:
     cache, release = result.cache, result.request.release
     return Side(
         version=release.version,
-        observed=release.observed,
         log_lines=result.log_lines,
         tokens=cache.kv_cache_size_tokens if cache else None,
         concurrency=cache.max_concurrency if cache else None,
