@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.catalog.hf_defaults import completed
-from app.catalog.hf_fields import ConfigError, Fields
+from app.catalog.hf_fields import ConfigError, Fields, text_fields
 from app.catalog.hf_layers import cache_layers, has_sinks, length_spec, mm_prefix, mtp_layers
 from app.catalog.hf_tensors import architecture_of, family_of, tensor_groups
 from app.catalog.hf_tensors.decoder import decoder_shape
 from app.catalog.hf_tensors.families import FAMILIES
-from app.catalog.hf_tensors.shape import LARGEST_COUNT, Shape, text_fields
+from app.catalog.hf_tensors.shape import LARGEST_COUNT, Shape
 from app.core.model_spec import ModelSpec, TensorGroup
 from app.core.storage_schemes import DTYPE_BYTES
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.catalog.hf_fields import Fields
+from app.catalog.hf_fields import NESTED_TEXT, Fields
 from app.catalog.hf_tensors.mamba import nemotron_layer_kinds
-from app.catalog.hf_tensors.shape import NESTED_TEXT
 
 # Published configs of these families hold only what differs from the class's defaults.
 # Source: transformers, models/*/configuration_*.py.

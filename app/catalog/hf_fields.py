@@ -13,6 +13,7 @@ MAX_LAYERS = 1024
 MAX_LIST = 4096
 MAX_TEXT = 2048
 SHOWN_TEXT = 120
+NESTED_TEXT = ("text_config", "llm_config", "language_config", "thinker_config")
 
 
 class ConfigError(ValueError):
@@ -164,3 +165,13 @@ class Fields:
             "config_value_invalid",
             facts + tuple(zip(("smallest", "largest"), bounds, strict=False)),
         )
+
+
+def text_fields(config: Fields) -> Fields:
+    """Return the part of a config that describes the language model, however deep it is nested."""
+    for _ in NESTED_TEXT:
+        nested = next((key for key in NESTED_TEXT if config.has(key)), None)
+        if nested is None:
+            break
+        config = config.block(nested)
+    return config

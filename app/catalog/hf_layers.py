@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from app.catalog import hf_attention, hf_hybrids
 from app.catalog.hf_attention import Layers, attention_spec, is_mla, mla_spec
-from app.catalog.hf_fields import MAX_LAYERS, Fields
+from app.catalog.hf_fields import MAX_LAYERS, Fields, text_fields
 from app.core.model_spec import AttentionSpec, CacheSpec, LayerSpec, LengthSpec, PackedSpec
 
 Config = Mapping[str, object]
@@ -22,7 +22,6 @@ LENGTH_KEYS = (
     "max_seq_length",
     "seq_len",
 )
-_NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
 _MM_PREFIX = frozenset({"bagel", "gemma3", "molmo2", "moondream3", "paligemma"})
 _LARGEST_LENGTH = 2**40
 # What is not named here has attention in every layer: see hf_attention.decoder.
@@ -58,27 +57,16 @@ _LAYOUTS: Mapping[str, Callable[[Fields, str], Layers]] = {
 }
 
 
-def text_fields(config: Config) -> Fields:
-    """Return the part of a config that describes the language model, however deep it is nested."""
-    fields = Fields.of(config)
-    for _ in range(3):
-        key = next((name for name in _NESTED if fields.has(name)), None)
-        if key is None:
-            break
-        fields = fields.block(key)
-    return fields
-
-
 def cache_layers(config: Config) -> Layers:
     """List what each decoder layer keeps in the cache. Raises ConfigError."""
-    text = text_fields(config)
+    text = text_fields(Fields.of(config))
     model_type = _model_type(text, config)
     return _LAYOUTS.get(model_type, hf_attention.decoder)(text, model_type)
 
 
 def mtp_layers(config: Config) -> Layers:
     """List the caches of the multi-token-prediction layers that the checkpoint brings."""
-    text = text_fields(config)
+    text = text_fields(Fields.of(config))
     model_type = _model_type(text, config)
     if _LAYOUTS.get(model_type) is hf_attention.mimo:
         return hf_attention.mimo_draft(text, model_type)
@@ -103,7 +91,7 @@ def mtp_layers(config: Config) -> Layers:
 def mm_prefix(config: Config) -> bool:
     """True where images attend in both directions, which not every attention backend can do."""
     fields = Fields.of(config)
-    text = text_fields(config)
+    text = text_fields(fields)
     if fields.has("is_mm_prefix_lm"):
         return fields.flag("is_mm_prefix_lm")
     if fields.text("model_type").startswith("gemma4"):
@@ -121,7 +109,7 @@ def length_spec(config: Config) -> LengthSpec:
 
     A model without a rope block has rope_type None.
     """
-    text = text_fields(config)
+    text = text_fields(Fields.of(config))
     rope = _rope(text)
     kind = rope.text("rope_type") or rope.text("type")
     original = rope.integer("original_max_position_embeddings", 0, high=_LARGEST_LENGTH)

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from app.catalog.hf_defaults import completed
-from app.catalog.hf_fields import Fields
+from app.catalog.hf_fields import Fields, text_fields
 from app.catalog.hf_tensors import family_of, tensor_groups
-from app.catalog.hf_tensors.shape import text_fields
 from app.catalog.module_names import module_names
 from app.catalog.quantization_formats import read_selection
 from app.catalog.quantization_selection import Selection

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from app.catalog.hf_fields import ConfigError
+from app.catalog.hf_fields import ConfigError, Fields, text_fields
 from app.catalog.hf_layers import (
     cache_layers,
     has_sinks,
     length_spec,
     mm_prefix,
     mtp_layers,
-    text_fields,
 )
 from app.core.model_spec import AttentionKind, AttentionSpec, MlaSpec, PackedSpec, StateSpec
 
@@ -231,7 +230,7 @@ def test_index_keys_and_head_groups_are_read() -> None:
 def test_the_text_part_is_found_however_deep() -> None:
     """Multimodal configs nest the language model, some of them twice."""
     nested = {"model_type": "x", "thinker_config": {"text_config": config("llama")}}
-    assert text_fields(nested).text("model_type") == "llama"
+    assert text_fields(Fields.of(nested)).text("model_type") == "llama"
     assert kinds(nested) == [FULL] * 4
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from app.catalog.hf_fields import ConfigError, Fields
+from app.catalog.hf_fields import ConfigError, Fields, text_fields
 from app.catalog.hf_tensors.audio import gemma4_audio
 from app.catalog.hf_tensors.decoder import Traits, decoder
 from app.catalog.hf_tensors.deepseek_v4 import deepseek_v4
@@ -18,7 +18,7 @@ from app.catalog.hf_tensors.llama4 import llama4
 from app.catalog.hf_tensors.mamba import granite_hybrid, nemotron_h
 from app.catalog.hf_tensors.minimax_m3 import minimax_m3
 from app.catalog.hf_tensors.mla import mla_decoder
-from app.catalog.hf_tensors.shape import LARGEST_SIZE, text_fields
+from app.catalog.hf_tensors.shape import LARGEST_SIZE
 from app.catalog.hf_tensors.varied import decilm, mimo_v2
 from app.catalog.hf_tensors.vision import moonvit, pixtral, qwen_vision, siglip
 from app.catalog.hf_tensors.vision_wide import (

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from app.catalog.hf_fields import MAX_LAYERS, Fields
 
-NESTED_TEXT = ("text_config", "llm_config", "language_config", "thinker_config")
 LARGEST_SIZE = 2**20
 LARGEST_COUNT = 2**14
 
@@ -23,16 +22,6 @@ class Shape:
     head_dim: int
     vocab_size: int
     tie_word_embeddings: bool
-
-
-def text_fields(config: Fields) -> Fields:
-    """Return the part of a config that describes the language model."""
-    for _ in range(len(NESTED_TEXT)):
-        nested = next((key for key in NESTED_TEXT if config.has(key)), None)
-        if nested is None:
-            break
-        config = config.block(nested)
-    return config
 
 
 def read_shape(config: Fields, text: Fields, *, tied: bool = False) -> Shape:
