@@ -19,6 +19,8 @@ def given_assumptions(request: SizingRequest) -> Iterator[Assumption]:
         yield Assumption(
             "memory_estimate_not_offered", (("vllm_version", request.release.version),)
         )
+        if request.other_processes_bytes:
+            yield _others(request, "other_processes_charged")
     if request.engine_args.gpu_memory_utilization is not None:
         yield Assumption(
             "planning_uses_given_utilization",
@@ -50,6 +52,8 @@ def given_assumptions(request: SizingRequest) -> Iterator[Assumption]:
 def estimate_assumptions(start: Start, card: CardMemory) -> Iterator[Assumption]:
     """Name what the estimate of one start takes for granted."""
     request, coefficients = start.request, start.coefficients
+    if request.other_processes_bytes:
+        yield _others(request, "other_processes_beside_budget")
     if card.from_driver:
         yield Assumption(
             "total_memory_from_driver",
@@ -82,3 +86,11 @@ def estimate_assumptions(start: Start, card: CardMemory) -> Iterator[Assumption]
             "cudagraphs_outside_budget",
             (("cudagraph_bytes", int(start.captured_graphs().likely)),),
         )
+
+
+def _others(request: SizingRequest, code: str) -> Assumption:
+    values = (
+        ("vllm_version", request.release.version),
+        ("other_processes_bytes", request.other_processes_bytes),
+    )
+    return Assumption(code, values)

@@ -45,7 +45,16 @@ def requested_memory(total: Bounds, gpu_memory_utilization: float) -> Bounds:
 def free_at_start(
     request: SizingRequest, coefficients: MemoryCoefficients, total: Bounds
 ) -> Bounds:
-    """Memory free before the weights load: context and NCCL lie outside the budget, bytes."""
+    """Memory free before the weights load, bytes.
+
+    Context and NCCL lie outside the budget, and so does what other processes hold: from 0.9.2 on
+    vLLM counts the growth since this snapshot. Source: vllm/utils/mem_utils.py memory_profiling.
+    """
     alone = request.layout.cards_per_engine == 1
-    held = coefficients.context_bytes if alone else coefficients.context_group_bytes
-    return Bounds(total.low - held.high, total.likely - held.likely, total.high - held.low)
+    own = coefficients.context_bytes if alone else coefficients.context_group_bytes
+    held = own.plus(request.other_processes_bytes)
+    return Bounds(
+        max(0.0, total.low - held.high),
+        max(0.0, total.likely - held.likely),
+        max(0.0, total.high - held.low),
+    )

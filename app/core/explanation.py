@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
+from app.core.budget import free_at_start
+from app.core.coefficients import exactly
 from app.core.engine import ResolvedEngineArgs
 from app.core.kv_cache import cache_shape
 from app.core.planning import (
@@ -37,7 +40,7 @@ def explain(result: SizingResult) -> tuple[Step, ...]:
     steps = [*_weights(result, resolved), *_cache_costs(result, resolved)]
     if result.planning is not None:
         steps += _planning(result, resolved, result.planning)
-    steps += _memory(result, resolved)
+    steps += [*_free_memory(result, resolved), *_memory(result, resolved)]
     if result.cache is not None:
         steps += _cache(result, result.cache)
         steps.append(_verdict(result, result.cache))
@@ -132,6 +135,30 @@ def _planning(result: SizingResult, resolved: ResolvedEngineArgs, plan: Planning
         plan.requests,
         "requests",
         PLANNING_RULE,
+    )
+
+
+def _free_memory(result: SizingResult, resolved: ResolvedEngineArgs) -> Iterator[Step]:
+    """What the budget finds free at start; only where other processes share the card."""
+    request, total = result.request, result.total_memory_bytes
+    coefficients, others = request.release.memory, request.other_processes_bytes
+    if not others or total is None or coefficients is None:
+        return
+    alone = replace(request, other_processes_bytes=0)
+    yield Step(
+        "free_memory",
+        (
+            ("total_memory_bytes", total),
+            (
+                "context_bytes",
+                total - int(free_at_start(alone, coefficients, exactly(total)).likely),
+            ),
+            ("other_processes_bytes", others),
+            ("requested_bytes", math.ceil(total * resolved.gpu_memory_utilization)),
+        ),
+        int(free_at_start(request, coefficients, exactly(total)).likely),
+        "bytes",
+        REQUESTED,
     )
 
 

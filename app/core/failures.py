@@ -30,6 +30,7 @@ def check_free_memory(start: Start, total: Bounds) -> None:
             total_gib=gib(int(total.likely)),
             requested_gib=gib(int(start.requested.likely)),
             gpu_memory_utilization=start.resolved.gpu_memory_utilization,
+            other_processes_gib=gib(start.request.other_processes_bytes),
         )
 
 

@@ -35,7 +35,8 @@ class SizingRequest:
     """Everything an answer depends on.
 
     `gpu_total_memory_bytes` overrides what vLLM sees of the card (not the batch defaults' tier and
-    not the planning rule).
+    not the planning rule). `other_processes_bytes` is what other processes hold on each card before
+    vLLM starts.
     """
 
     model: ModelSpec
@@ -46,6 +47,7 @@ class SizingRequest:
     engine_args: EngineArgs = field(default_factory=EngineArgs)
     measured: Measured = field(default_factory=Measured)
     gpu_total_memory_bytes: int | None = None
+    other_processes_bytes: int = 0
 
     @property
     def given_cache_bytes(self) -> int | None:

@@ -26,7 +26,7 @@ class MemoryTerm:
     """One term of a card's memory, bytes; the terms' `likely` sum to the card's total.
 
     Codes: weights, peak_activation, persistent_buffers, non_torch, cudagraph_estimate, kv_cache,
-    outside_utilization.
+    other_processes (where there are any), outside_utilization.
     """
 
     code: str

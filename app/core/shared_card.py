@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from app.core.memory_bar import BESIDE_THE_BUDGET
 from app.core.result import SizingResult
 
 
@@ -13,7 +14,8 @@ class SharedCard:
     """Bytes of one card: what all instances take together, and what the card has.
 
     Each instance takes its budget (`gpu_memory_utilization` of the card, or weights, activations
-    and a given cache) and beside it the context that the driver holds for its process.
+    and a given cache) and beside it the context that the driver holds for its process. What other
+    processes hold counts once, however many instances name it.
     """
 
     taken_bytes: int
@@ -44,6 +46,7 @@ def shared_card(results: Sequence[SizingResult]) -> SharedCard | None:
             or not result.memory
         ):
             return None
-        budget = sum(term.likely for term in result.memory if term.code != "outside_utilization")
+        budget = sum(term.likely for term in result.memory if term.code not in BESIDE_THE_BUDGET)
         taken += budget + int(coefficients.context_bytes.high)
+    taken += max(result.request.other_processes_bytes for result in results)
     return SharedCard(taken, first.total_memory_bytes or 0)

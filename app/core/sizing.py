@@ -249,7 +249,9 @@ def _memory(
     if estimate is None:
         return ()
     stage = binding_stage(estimate.stages, shape)
-    return memory_bar(stage, estimate.card.total, request.given_cache_bytes)
+    return memory_bar(
+        stage, estimate.card.total, request.given_cache_bytes, request.other_processes_bytes
+    )
 
 
 def _verdict(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from app.core.checkpoint import Checkpoint
 from app.core.gpu_spec import GpuSpec
-from app.core.reasons import Number
+from app.core.reasons import Number, Reason
 from app.core.request import SizingRequest
 from app.core.result import SizingResult
 from app.core.sizing import size
@@ -53,7 +54,8 @@ def ways_out(result: SizingResult, alternatives: Alternatives) -> tuple[WayOut, 
         _lengths(result),
         _groups(request, alternatives),
         _kv_cache_dtypes(request),
-        _utilizations(result),
+        _utilizations(result, alternatives),
+        _without_other_processes(request),
         _batches(request),
         _state_slots(result),
         _without_context_parallelism(request),
@@ -139,15 +141,37 @@ def _kv_cache_dtypes(request: SizingRequest) -> Iterator[Candidate]:
             yield _with_args(request, kv_cache_dtype=dtype)
 
 
-def _utilizations(result: SizingResult) -> Iterator[Candidate]:
-    """More of the card, or less of it where the budget is not free at start."""
+def _utilizations(result: SizingResult, alternatives: Alternatives) -> Iterator[Candidate]:
+    """More of the card; where the budget is not free at start less of it, then of more cards."""
     if result.resolved is None:
         return
     now = result.resolved.gpu_memory_utilization
-    unavailable = result.reason is not None and result.reason.code == "free_memory_below_request"
-    for utilization in LOWER_UTILIZATIONS if unavailable else UTILIZATIONS:
-        if (utilization < now) if unavailable else (utilization > now):
+    if result.reason is not None and result.reason.code == "free_memory_below_request":
+        lower = [
+            _with_args(result.request, gpu_memory_utilization=each)
+            for each in (*LOWER_UTILIZATIONS, _free_share(result.reason))
+            if 0 < each < now
+        ]
+        yield from lower
+        for change, request in lower[-1:]:
+            for wider, candidate in _groups(request, alternatives):
+                yield (*change, *wider), candidate
+        return
+    for utilization in UTILIZATIONS:
+        if utilization > now:
             yield _with_args(result.request, gpu_memory_utilization=utilization)
+
+
+def _free_share(reason: Reason) -> float:
+    """Return the share of the card that is free, in whole hundredths, rounded down."""
+    numbers = dict(reason.numbers)
+    free, total = float(numbers["free_gib"]), float(numbers["total_gib"])
+    return math.floor(100 * free / total) / 100 if total else 0.0
+
+
+def _without_other_processes(request: SizingRequest) -> Iterator[Candidate]:
+    if request.other_processes_bytes:
+        yield (("other_processes_gib", 0.0),), replace(request, other_processes_bytes=0)
 
 
 def _batches(request: SizingRequest) -> Iterator[Candidate]:

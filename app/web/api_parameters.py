@@ -31,6 +31,7 @@ DESCRIPTIONS: Final = {
     "checkpoint": "Hugging Face id of a checkpoint of the model, or a precision such as `fp8`.",
     "gpu": "Slug of a card, as `/api/v1/gpus` lists them.",
     "gpu_total_memory_bytes": "What vLLM sees of the card, instead of the catalogue's figure.",
+    "other_processes_gib": "Memory that other processes hold on each card before vLLM starts.",
     "vllm_version": "A release of vLLM; an unknown one is answered by the newest known below it.",
     "replicas": "Separate copies behind a load balancer.",
     "server": "Slug of a server.",

@@ -47,6 +47,7 @@ class Answers:
     checkpoint: str | None = None
     gpu: str | None = None
     gpu_total_memory_bytes: int | None = None
+    other_processes_gib: float = 0.0
     vllm_version: str = DEFAULT_VLLM_VERSION
     replicas: int = 1
     server: str | None = None

@@ -39,6 +39,7 @@ INPUTS: Final[tuple[Input, ...]] = (
     Input("checkpoint", "text", unsure=True),
     Input("gpu", "text", unsure=True),
     Input("gpu_total_memory_bytes", "size", 1, MAX_BYTES),
+    Input("other_processes_gib", "decimal", 0, MAX_GIB),
     Input("vllm_version", "text"),
     Input("replicas", "integer", 1, MAX_REPLICAS),
     Input("server", "text"),

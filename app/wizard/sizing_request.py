@@ -85,6 +85,7 @@ def to_request(answers: Answers, catalogue: Catalogue) -> Prepared:
         engine_args=engine_args,
         measured=replace(measured_of(answers), taken_on=taken_on),
         gpu_total_memory_bytes=answers.gpu_total_memory_bytes,
+        other_processes_bytes=round(answers.other_processes_gib * GIB),
     )
     request, unsure = _without_doubt(request, answers)
     return Prepared(

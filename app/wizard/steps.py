@@ -47,7 +47,7 @@ STEPS: Final[tuple[WizardStep, ...]] = (
     WizardStep("precision", ("checkpoint", "kv_cache_dtype")),
     WizardStep(
         "gpu",
-        ("gpu", "server", "gpu_total_memory_bytes"),
+        ("gpu", "server", "gpu_total_memory_bytes", "other_processes_gib"),
         ("gpu", "server", "gpu_total_memory_bytes"),
     ),
     WizardStep("layout", LAYOUT_INPUTS),

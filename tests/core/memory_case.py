@@ -116,7 +116,7 @@ def request(**changes: object) -> SizingRequest:
         "layout": Layout(),
         "engine_args": EngineArgs(**args),
     }
-    unknown = changes.keys() - fields - {"gpu_total_memory_bytes"}
+    unknown = changes.keys() - fields - {"gpu_total_memory_bytes", "other_processes_bytes"}
     if unknown:
         raise TypeError(f"no such input: {unknown}")
     values.update(changes)

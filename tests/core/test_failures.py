@@ -35,6 +35,7 @@ def test_a_budget_that_is_not_free_fails_first() -> None:
         "total_gib": 100.0,
         "requested_gib": 99.5,
         "gpu_memory_utilization": 0.995,
+        "other_processes_gib": 0.0,
     }
     assert "(99.0/100.0 GiB)" in found.vllm_error
     assert "(0.995, 99.5 GiB)" in found.vllm_error

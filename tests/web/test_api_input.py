@@ -215,6 +215,7 @@ FLAGS: dict[str, list[str]] = {
     "available_kv_cache_memory_bytes": ["1", "100g"],
     "measured_weights_gib": ["0", "50"],
     "gpu_total_memory_bytes": ["1", "100g"],
+    "other_processes_gib": ["0.5", "40", "1048576"],
     "vllm_version": ["0.8.5", "0.10.2", "0.19.1", "0.28.0", "0.33.0"],
     "mean_request_tokens": ["1", "100000000"],
 }

@@ -391,3 +391,19 @@ def test_flags_are_not_translated(client: StrictClient) -> None:
     for code in by_id(tree, "flags").iter("code"):
         assert code.get("translate") == "no"
     assert by_id(tree, "command").get("translate") == "no"
+
+
+def test_memory_of_other_processes_is_asked_for_and_explained(client: StrictClient) -> None:
+    """The card question asks for it, the check page names it, and the result says what it does."""
+    query = urlencode({"model": "llama-3.1-8b", "gpu": "l40s", "other_processes_gib": "20"})
+    asked = page_of(client, "/en/sizing/gpu", {"model": "llama-3.1-8b"})
+    assert by_id(asked, "other_processes_gib").get("value") == ""
+    assert (
+        "20.0\u202fGiB of each held by other processes"
+        in client.get(f"/en/sizing/check?{query}").text
+    )
+    result = client.get(f"/en/workbench?{query}&max_model_len=8192").text
+    assert "Other processes hold 20.00 GiB of the card." in result
+    assert "no other process on the card" in result
+    assert 'class="term--other_processes"' in result
+    assert "would be needed on a card of" in result

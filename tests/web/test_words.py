@@ -28,7 +28,7 @@ NUMBERS = (
     "nearest", "known", "names", "largest", "server_gpu", "gpu", "needed_gib", "available_gib",
     "weights_bytes", "free_bytes", "requested_gib", "free_gib", "num_attention_heads",
     "tensor_parallel_size", "max_model_len", "derived_max_model_len", "missing_bytes", "like",
-    "architecture", "model", "revision",
+    "architecture", "model", "revision", "other_processes_gib", "other_processes_bytes",
 )  # fmt: skip
 
 

@@ -225,3 +225,10 @@ def test_overrides_are_laid_over_the_config(catalogue: Catalogue) -> None:
     plain = requested(to_request(LLAMA, catalogue))
     assert dict(changed.model.length.keys)["max_position_embeddings"] == 16384
     assert dict(plain.model.length.keys)["max_position_embeddings"] == 131072
+
+
+def test_memory_of_other_processes_reaches_the_request(catalogue: Catalogue) -> None:
+    """GiB of each card become bytes; by default the card is vLLM's alone."""
+    given = LLAMA.with_changes(other_processes_gib=1.5)
+    assert requested(to_request(given, catalogue)).other_processes_bytes == 3 * GIB // 2
+    assert requested(to_request(LLAMA, catalogue)).other_processes_bytes == 0

@@ -36,7 +36,7 @@ OPTION_KEYS: Final = ("show", "sort", "cards", "sold", "fitting", "precision")
 # A matrix has every card and layout: what a link says of one is left out.
 OF_ONE_CARD: Final = frozenset(
     {
-        *LAYOUT_INPUTS, "gpu", "server", "gpu_total_memory_bytes",
+        *LAYOUT_INPUTS, "gpu", "server", "gpu_total_memory_bytes", "other_processes_gib",
         "available_kv_cache_memory_bytes", "measured_weights_gib",
         "measured_peak_activation_gib", "measured_non_torch_gib", "measured_cudagraph_gib",
     }

@@ -45,7 +45,7 @@ EXPERT_FIELDS: Final = frozenset(
         "block_size", "pipeline_parallel_size", "data_parallel_size", "enforce_eager",
         "enable_expert_parallel", "kv_cache_memory_bytes", "num_gpu_blocks_override",
         "cpu_offload_gb", "p95_request_tokens", "available_kv_cache_memory_bytes",
-        "gpu_total_memory_bytes",
+        "gpu_total_memory_bytes", "other_processes_gib",
     }
 )  # fmt: skip
 # Numbers of draft tokens that are offered where a checkpoint brings its own draft.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from app.core.memory_bar import BESIDE_THE_BUDGET
 from app.core.planning import (
     PLANNING_RESERVE_BYTES,
     PLANNING_UTILIZATION,
@@ -100,7 +101,7 @@ def comparison_of(result: SizingResult) -> Comparison | None:
         cache_bytes=plan.pool_bytes // layout.cards,
     )
     others = sum(terms.values()) - sum(
-        terms.get(code, 0) for code in ("weights", "kv_cache", "outside_utilization")
+        terms.get(code, 0) for code in ("weights", "kv_cache", *BESIDE_THE_BUDGET)
     )
     logged = CardBudget(
         card_bytes=sum(terms.values()),

@@ -34,10 +34,19 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class MemoryBar:
-    """The terms of one card from the first byte to the last."""
+    """The terms of one card from the first byte to the last.
+
+    `total_bytes` is their sum, more than the card's `card_bytes` where they do not all fit.
+    """
 
     segments: tuple[Segment, ...]
     total_bytes: int
+    card_bytes: int
+
+    @property
+    def is_too_much(self) -> bool:
+        """True where the terms need more than the card has."""
+        return self.total_bytes > self.card_bytes
 
 
 def memory_bar_of(result: SizingResult) -> MemoryBar | None:
@@ -56,4 +65,4 @@ def memory_bar_of(result: SizingResult) -> MemoryBar | None:
             )
         )  # fmt: skip
         start += width
-    return MemoryBar(tuple(segments), total)
+    return MemoryBar(tuple(segments), total, result.total_memory_bytes or total)
