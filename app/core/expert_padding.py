@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from app.core.card_kind import CardKind
 from app.core.releases import Release
 from app.core.shards import Shard
 from app.core.storage_schemes import UNQUANTIZED, StorageScheme
 from app.core.units import ceil_div
 
 MXFP4 = "mxfp4"
-HOPPER, SM100 = 9, 10
 FP8_BLOCK_SCHEMES = frozenset({"fp8_block", "fp8_block_f32"})
 SMALLEST_REFINED_BLOCK = 32
 
@@ -24,9 +24,7 @@ class ExpertPadding:
     intermediate_multiple: int = 1
 
 
-def expert_padding(
-    scheme: str, compute_capability: tuple[int, int] | None, hidden_act: str, release: Release
-) -> ExpertPadding:
+def expert_padding(scheme: str, card: CardKind, hidden_act: str, release: Release) -> ExpertPadding:
     """Pick the multiples for a storage scheme on a card, FlashInfer present.
 
     MXFP4: Hopper runs Triton's kernel, the SM100 family TRT-LLM's, all others Marlin.
@@ -34,13 +32,12 @@ def expert_padding(
     `mxfp4_round_up_hidden_size_and_intermediate_size`, oracle/unquantized.py
     `unquantized_round_up_hidden_size_and_intermediate_size` (0.32.0).
     """
-    generation = (compute_capability or (0, 0))[0]
     if scheme == MXFP4:
-        if generation == HOPPER:
+        if card == "hopper":
             return ExpertPadding(1, 64)
-        multiple = release.sm100_mxfp4_expert_multiple if generation == SM100 else 128
+        multiple = release.sm100_mxfp4_expert_multiple if card == "sm100" else 128
         return ExpertPadding(256, multiple)
-    if scheme == UNQUANTIZED and generation == SM100 and hidden_act != "swigluoai":
+    if scheme == UNQUANTIZED and card == "sm100" and hidden_act != "swigluoai":
         return ExpertPadding(1, release.sm100_bf16_expert_multiple)
     return ExpertPadding()
 

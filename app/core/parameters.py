@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from app.core.card_kind import CardKind
 from app.core.checkpoint import Quantization
 from app.core.expert_padding import (
     FP8_BLOCK_SCHEMES,
@@ -24,14 +25,15 @@ from app.core.storage_schemes import STORAGE_SCHEMES, UNQUANTIZED, StorageScheme
 # `process_weights_after_loading` (0.32.0).
 _ABSORBED = ".kv_b_proj"
 _ABSORBED_ELEMENT_BYTES = 2
-FP8_CAPABILITY = (8, 9)
+# A tensor and the name of the scheme it is stored in.
+NamedTensor = tuple[TensorGroup, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
     """What decides how tensors are held: the card, vLLM's release, the dtype the model runs in."""
 
-    compute_capability: tuple[int, int] | None
+    kind: CardKind
     release: Release
     dtype: str
 
@@ -99,18 +101,19 @@ def rank_parameters(
     parts: frozenset[str],
 ) -> Iterator[Parameter]:
     """Yield the parameters of one rank, layers merged as vLLM merges them, in the model's order."""
-    groups = (group for group in model.tensors if group.part in parts)
-    yield from merged_parameters(groups, SchemeBook(quantization), layout, card, model.hidden_act)
+    book = SchemeBook(quantization)
+    tensors = ((group, book.name(group)) for group in model.tensors if group.part in parts)
+    yield from merged_parameters(tensors, layout, card, model.hidden_act)
 
 
 def merged_parameters(
-    groups: Iterable[TensorGroup], book: SchemeBook, layout: Layout, card: Card, hidden_act: str
+    tensors: Iterable[NamedTensor], layout: Layout, card: Card, hidden_act: str
 ) -> Iterator[Parameter]:
     """Yield the parameters that some tensors of a model make on one rank, merged as above."""
     open_key: tuple[int, str] | None = None
     held: Parameter | None = None
-    for group in groups:
-        parameter = _parameter(group, book.name(group), layout, card, hidden_act)
+    for group, name in tensors:
+        parameter = _parameter(group, name, layout, card, hidden_act)
         if group.in_features == 1:
             yield parameter
             continue
@@ -142,7 +145,7 @@ def _parameter(
     share = shard(group, layout)
     scheme = _loaded_scheme(group, name, card.dtype)
     if group.module == "expert":
-        padding = expert_padding(name, card.compute_capability, hidden_act, card.release)
+        padding = expert_padding(name, card.kind, hidden_act, card.release)
         share = pad_expert(share, group.sharding, padding)
         if name in FP8_BLOCK_SCHEMES:
             scheme = refined_scheme(scheme, share, group.sharding)
@@ -153,20 +156,18 @@ def _parameter(
         group.module,
         count * scheme.weight_bytes(out, into),
         count * scheme.loaded_extra_bytes(out, into),
-        count * kept_scheme(scheme, name, card.compute_capability).kept_extra_bytes(out, into),
+        count * kept_scheme(scheme, name, card.kind).kept_extra_bytes(out, into),
         out * into * _ABSORBED_ELEMENT_BYTES if absorbed else 0,
     )
 
 
-def kept_scheme(
-    scheme: StorageScheme, name: str, compute_capability: tuple[int, int] | None
-) -> StorageScheme:
+def kept_scheme(scheme: StorageScheme, name: str, card: CardKind) -> StorageScheme:
     """Scheme once loaded: below SM 8.9 Marlin widens block scales to one per column of a block.
 
     Source: vllm/model_executor/layers/quantization/utils/marlin_utils_fp8.py
     `prepare_fp8_layer_for_marlin` (0.32.0).
     """
-    if name in FP8_BLOCK_SCHEMES and compute_capability and compute_capability < FP8_CAPABILITY:
+    if name in FP8_BLOCK_SCHEMES and card == "before_ada":
         return replace(scheme, block_rows=1, loaded_scale_bytes=2)
     return scheme
 

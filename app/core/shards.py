@@ -50,6 +50,15 @@ def shard(group: TensorGroup, layout: Layout) -> Shard:
             return Shard(out, into, count)
 
 
+def split_of(layout: Layout) -> Layout:
+    """What of a layout decides how tensors are split: no pipeline, no copies, no split cache."""
+    return Layout(
+        tensor_parallel_size=layout.tensor_parallel_size,
+        data_parallel_size=layout.data_parallel_size,
+        enable_expert_parallel=layout.enable_expert_parallel,
+    )
+
+
 def sequence_parallel(layout: Layout) -> bool:
     """True where vLLM runs experts sequence parallel.
 

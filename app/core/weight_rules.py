@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from app.core.checkpoint import Quantization
 from app.core.expert_padding import FP8_BLOCK_SCHEMES, SMALLEST_REFINED_BLOCK
 from app.core.layout import Layout
-from app.core.model_spec import ModelSpec, TensorGroup
-from app.core.parameters import SchemeBook
+from app.core.model_spec import TensorGroup
+from app.core.parameters import NamedTensor
 from app.core.reasons import Reason, Refusal
 from app.core.refusals import refuse
 from app.core.releases import Release
 from app.core.request import SizingRequest
-from app.core.shards import VOCAB_PADDING, expert_ranks, sequence_parallel
+from app.core.shards import VOCAB_PADDING, expert_ranks, sequence_parallel, split_of
 from app.core.storage_schemes import STORAGE_SCHEMES, UNQUANTIZED
+from app.core.tensor_runs import TensorRuns, tensor_runs
 from app.core.units import ceil_div
 
 _SPLIT_ROWS = frozenset({"row", "shared_row"})
@@ -31,47 +31,36 @@ def check_weights(request: SizingRequest, parts: frozenset[str]) -> None:
     vllm/model_executor/layers/quantization/utils/fp8_utils.py `validate_fp8_block_shape`
     and `validate_fp8_block_shape_moe`, vllm/config/vllm.py `_get_quantization_config`.
     """
-    reason = _reason(
-        request.model,
-        request.checkpoint.quantization,
-        request.layout,
-        request.release,
-        request.gpu.compute_capability,
-        parts,
-    )
+    quantization = request.checkpoint.quantization
+    _check_method(quantization, request.release, request.gpu.compute_capability)
+    tensors = tensor_runs(request.model, quantization, parts)
+    reason = _split_reason(tensors, split_of(request.layout), request.release)
     if reason is not None:
         raise Refusal(reason)
 
 
 @lru_cache(maxsize=16384)
-def _reason(
-    model: ModelSpec,
-    quantization: Quantization,
-    layout: Layout,
-    release: Release,
-    capability: tuple[int, int] | None,
-    parts: frozenset[str],
-) -> Reason | None:
+def _split_reason(tensors: TensorRuns, layout: Layout, release: Release) -> Reason | None:
     try:
-        _check_method(quantization, release, capability)
-        book = SchemeBook(quantization)
-        kinds = list(_distinct(group for group in model.tensors if group.part in parts))
-        # vLLM allows merged layers more than single ones, so the text is a row's where both fail.
-        for group in sorted(kinds, key=lambda kind: kind.sharding not in _SPLIT_ROWS):
-            _check_split(group, book.name(group), layout, release)
+        for group, name in _distinct(tensors):
+            _check_split(group, name, layout, release)
     except Refusal as refusal:
         return refusal.reason
     return None
 
 
-def _distinct(groups: Iterable[TensorGroup]) -> Iterator[TensorGroup]:
-    """Yield each kind of tensor once: layers repeat."""
-    seen: set[tuple[object, ...]] = set()
-    for group in groups:
-        key = (group.name, group.out_features, group.in_features, group.sharding)
-        if key not in seen:
-            seen.add(key)
-            yield group
+@lru_cache(maxsize=1024)
+def _distinct(tensors: TensorRuns) -> tuple[NamedTensor, ...]:
+    """Return each kind of tensor once, rows first.
+
+    vLLM allows merged layers more than single ones, so the text is a row's where both fail.
+    """
+    found: dict[tuple[object, ...], NamedTensor] = {}
+    for kind in tensors.kinds:
+        for group, name in kind:
+            key = (group.name, group.out_features, group.in_features, group.sharding)
+            found.setdefault(key, (group, name))
+    return tuple(sorted(found.values(), key=lambda each: each[0].sharding not in _SPLIT_ROWS))
 
 
 def _check_method(

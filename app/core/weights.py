@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import Counter
 from functools import lru_cache
-from itertools import groupby
-from operator import attrgetter
 
 from app.core.allocator import allocated_bytes
+from app.core.card_kind import card_kind
 from app.core.checkpoint import Checkpoint, Quantization
 from app.core.engine import ResolvedEngineArgs
 from app.core.layout import Layout
 from app.core.lora_buffers import lora_bytes_per_stage
-from app.core.model_spec import ModelSpec, TensorGroup
+from app.core.model_spec import ModelSpec
 from app.core.parameters import (
     Card,
     SchemeBook,
@@ -22,6 +21,8 @@ from app.core.parameters import (
 )
 from app.core.pipeline_stages import stages_by_layer
 from app.core.request import SizingRequest
+from app.core.shards import split_of
+from app.core.tensor_runs import TensorRuns, tensor_runs
 from app.core.units import GIB
 from app.core.weight_rules import check_weights
 
@@ -41,13 +42,8 @@ def weights_bytes_per_rank(request: SizingRequest, resolved: ResolvedEngineArgs)
     """
     parts = loaded_parts(request, resolved)
     check_weights(request, parts)
-    stages = _loaded_bytes(
-        request.model,
-        request.checkpoint.quantization,
-        request.layout,
-        Card(request.gpu.compute_capability, request.release, resolved.dtype),
-        parts,
-    )
+    tensors = tensor_runs(request.model, request.checkpoint.quantization, parts)
+    stages = _loaded_bytes(request.model, tensors, request.layout, _card(request, resolved))
     if resolved.enable_lora:
         buffers = lora_bytes_per_stage(
             request.model,
@@ -72,7 +68,7 @@ def parameter_bytes_per_rank(
         request.model,
         request.checkpoint.quantization,
         request.layout,
-        Card(request.gpu.compute_capability, request.release, resolved.dtype),
+        _card(request, resolved),
         loaded_parts(request, resolved),
     )
 
@@ -100,51 +96,38 @@ def _stored_bytes(model: ModelSpec, quantization: Quantization, parts: frozenset
     return total
 
 
-@lru_cache(maxsize=16384)
+def _card(request: SizingRequest, resolved: ResolvedEngineArgs) -> Card:
+    return Card(card_kind(request.gpu.compute_capability), request.release, resolved.dtype)
+
+
 def _loaded_bytes(
-    model: ModelSpec,
-    quantization: Quantization,
-    layout: Layout,
-    card: Card,
-    parts: frozenset[str],
+    model: ModelSpec, tensors: TensorRuns, layout: Layout, card: Card
 ) -> tuple[int, ...]:
-    """Sum the tensors as the allocator rounds them; layers stored alike are counted once."""
+    """Sum the tensors as the allocator rounds them."""
     sums = _StageSums(model, layout)
-    book = SchemeBook(quantization)
-    split = card.release.weight_blocks_split
-    known: dict[tuple[int, tuple[str, ...]], list[tuple[str, int]]] = {}
-    for run in _runs(model, parts):
-        key = (run.kind, tuple(book.name(group) for group in run.groups))
-        if key not in known:
-            parameters = merged_parameters(run.groups, book, layout, card, model.hidden_act)
-            known[key] = [
-                (each.module, sum(allocated_bytes(n, split=split) for n in each.kept_tensors))
-                for each in parameters
-            ]
-        for module, size in known[key]:
-            sums.add(run.layer, module, size)
+    sizes = _bytes_of_kinds(tensors, split_of(layout), card, model.hidden_act)
+    for layer, kind in tensors.runs:
+        for module, size in sizes[kind]:
+            sums.add(layer, module, size)
     return tuple(sums.totals)
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """Tensors of one layer that follow each other; runs of one `kind` differ only in the layer."""
+@lru_cache(maxsize=16384)
+def _bytes_of_kinds(
+    tensors: TensorRuns, layout: Layout, card: Card, hidden_act: str
+) -> tuple[tuple[tuple[str, int], ...], ...]:
+    """Bytes that a run of each kind takes of a rank, by module class.
 
-    layer: int
-    kind: int
-    groups: tuple[TensorGroup, ...]
-
-
-@lru_cache(maxsize=1024)
-def _runs(model: ModelSpec, parts: frozenset[str]) -> tuple[_Run, ...]:
-    kinds: dict[tuple[TensorGroup, ...], int] = {}
-    runs = []
-    loaded = (group for group in model.tensors if group.part in parts)
-    for layer, members in groupby(loaded, key=attrgetter("layer")):
-        groups = tuple(members)
-        anywhere = tuple(replace(group, layer=0) for group in groups)
-        runs.append(_Run(layer, kinds.setdefault(anywhere, len(kinds)), groups))
-    return tuple(runs)
+    `layout` has no more than what splits tensors, so that pipelines and copies share an answer.
+    """
+    split = card.release.weight_blocks_split
+    found = []
+    for kind in tensors.kinds:
+        sizes: Counter[str] = Counter()
+        for each in merged_parameters(kind, layout, card, hidden_act):
+            sizes[each.module] += sum(allocated_bytes(n, split=split) for n in each.kept_tensors)
+        found.append(tuple(sizes.items()))
+    return tuple(found)
 
 
 @lru_cache(maxsize=1024)

@@ -122,7 +122,7 @@ def test_weights_without_expert_padding_would_be_noticed(monkeypatch: pytest.Mon
             case.request.model,
             case.request.checkpoint.quantization,
             case.request.layout,
-            parameters.Card((8, 0), case.request.release, "bfloat16"),
+            parameters.Card("before_ada", case.request.release, "bfloat16"),
             frozenset({"model", "runtime"}),
         )
     )
@@ -259,7 +259,7 @@ def test_absorbed_projections_are_counted_once_loaded() -> None:
     """DeepSeek-V3 FP8 keeps 255.9 MB of its MLA up-projection twice on each of 8 ranks."""
     asked = request("deepseek-v3", layout=TP8)
     plain = replace(asked, checkpoint=replace(asked.checkpoint, quantization=Quantization()))
-    card = parameters.Card((9, 0), asked.release, "bfloat16")
+    card = parameters.Card("hopper", asked.release, "bfloat16")
     kept = {
         each.checkpoint.precision: sum(
             parameter.absorbed_bytes
