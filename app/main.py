@@ -8,7 +8,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 
 from app.catalog.accuracy import load_accuracy
-from app.catalog.catalogue import load_catalogue
+from app.catalog.catalogue import Catalogue, load_catalogue
 from app.settings import Settings
 from app.telemetry.logging import configure
 from app.telemetry.metrics import Metrics
@@ -68,14 +68,17 @@ ROUTERS: Final = (
 )
 
 
-def create_app(settings: Settings | None = None) -> FastAPI:
+def create_app(settings: Settings | None = None, catalogue: Catalogue | None = None) -> FastAPI:
     """Return the application; `uvicorn --factory app.main:create_app` starts it.
 
     Args:
         settings: defaults to the SIZING_ environment variables.
+        catalogue: defaults to what is read from `data/`, which raises CatalogueError if a file of
+            it is wrong.
     """
     settings = settings or Settings()
     configure(production=settings.production, level=settings.log_level)
+    catalogue = catalogue or load_catalogue(ROOT / "data", settings.vendor)
     metrics = Metrics()
     refuse = errors.error_response
     app = FastAPI(
@@ -94,7 +97,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             Middleware(GZipMiddleware, minimum_size=500, compresslevel=6),
         ],
     )
-    _fill_state(app, settings, metrics)
+    _fill_state(app, settings, catalogue, metrics)
     errors.install(app)
     for router in ROUTERS:
         app.include_router(router)
@@ -102,13 +105,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     return app
 
 
-def _fill_state(app: FastAPI, settings: Settings, metrics: Metrics) -> None:
+def _fill_state(app: FastAPI, settings: Settings, catalogue: Catalogue, metrics: Metrics) -> None:
     """Load and make what the pages read, once for each application."""
     assets = Assets(ROOT / "static", watch=not settings.production)
     app.state.settings = settings
     app.state.metrics = metrics
     app.state.assets = assets
-    catalogue = load_catalogue(ROOT / "data")
     app.state.catalogue = catalogue
     app.state.accuracy = load_accuracy(ROOT / "data" / "measurements" / "accuracy.json")
     app.state.result_views = ResultViews(catalogue)

@@ -38,6 +38,13 @@ class Settings(BaseSettings):
             "`https://www.example.com`. All other pages refuse every frame."
         ),
     )
+    vendor: str = Field(
+        default="default",
+        pattern=r"^[a-z0-9][a-z0-9-]*$",
+        description=(
+            "Who offers the servers: the name of a file in `data/vendors/`, without `.toml`."
+        ),
+    )
     log_level: LogLevel = Field(default="info", description="The least severe line that is logged.")
     metrics_token: SecretStr | None = Field(
         default=None,

@@ -8,9 +8,11 @@ import hypothesis
 import pytest
 from fastapi import FastAPI
 
+from app.catalog.catalogue import Catalogue
 from app.main import create_app
 from app.settings import Settings
 from app.tools.translations import compile_if_older
+from tests import shipped
 from tests.strict_client import StrictClient
 
 BROWSER_TESTS = Path(__file__).parent / "browser"
@@ -42,6 +44,12 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
+def catalogue() -> Catalogue:
+    """Return the shipped catalogue."""
+    return shipped.catalogue()
+
+
+@pytest.fixture(scope="session")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """Return the settings most tests run with: defaults, one host that may embed, own folder.
 
@@ -57,9 +65,9 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 
 @pytest.fixture(scope="session")
-def app(settings: Settings) -> FastAPI:
+def app(settings: Settings, catalogue: Catalogue) -> FastAPI:
     """Return one application for all tests that do not need their own settings."""
-    return create_app(settings)
+    return create_app(settings, catalogue)
 
 
 @pytest.fixture
@@ -70,13 +78,14 @@ def client(app: FastAPI) -> Iterator[StrictClient]:
 
 
 @pytest.fixture
-def make_client(settings: Settings) -> Iterator[Callable[..., StrictClient]]:
+def make_client(settings: Settings, catalogue: Catalogue) -> Iterator[Callable[..., StrictClient]]:
     """Return a function that makes a client for an application with other settings."""
     clients: list[StrictClient] = []
 
     def make(*, raise_server_exceptions: bool = True, **changes: object) -> StrictClient:
         changed = Settings.model_validate({**settings.model_dump(), **changes})
-        made = StrictClient(create_app(changed), raise_server_exceptions=raise_server_exceptions)
+        app = create_app(changed, catalogue)
+        made = StrictClient(app, raise_server_exceptions=raise_server_exceptions)
         clients.append(made)
         return made.__enter__()
 

@@ -1,24 +1,17 @@
-"""The catalogue as it is shipped, read once for all tests."""
+"""A small catalogue to break."""
 
 import shutil
 from pathlib import Path
 
 import pytest
 
-from app.catalog.catalogue import Catalogue, load_catalogue
-from app.main import ROOT
+from tests.shipped import DATA
 
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     """Return the folder the application reads its facts from."""
-    return ROOT / "data"
-
-
-@pytest.fixture(scope="session")
-def catalogue(data_folder: Path) -> Catalogue:
-    """Return the shipped catalogue."""
-    return load_catalogue(data_folder)
+    return DATA
 
 
 @pytest.fixture

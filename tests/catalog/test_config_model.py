@@ -1,25 +1,15 @@
 """A model from a config alone: its parts by the size of the files, its precision by name."""
 
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 
 import pytest
 
-from app.catalog.catalogue import Catalogue, load_catalogue
 from app.catalog.config_model import model_from_config, parts_by_size, precision_of
 from app.catalog.hf_fields import ConfigError
 from app.core.checkpoint import Quantization
 from app.core.weights import checkpoint_bytes
 from tests.catalog.test_hf_quantization import LLAMA, QWEN_MOE
-
-ROOT = Path(__file__).parents[2]
-
-
-@cache
-def catalogue() -> Catalogue:
-    """Return the shipped catalogue."""
-    return load_catalogue(ROOT / "data")
+from tests.shipped import catalogue
 
 
 def test_a_plain_config_is_a_model_in_its_own_dtype() -> None:

@@ -2,15 +2,14 @@
 
 import json
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-from app.catalog.catalogue import Catalogue, load_catalogue
 from app.catalog.hf_config import read_config
 from app.catalog.hf_fields import ConfigError
 from app.core.model_spec import ModelSpec
+from tests.shipped import catalogue
 
 ROOT = Path(__file__).parents[2]
 LLAMA: Mapping[str, object] = {
@@ -25,12 +24,6 @@ LLAMA: Mapping[str, object] = {
     "max_position_embeddings": 131_072,
     "tie_word_embeddings": False,
 }
-
-
-@cache
-def catalogue() -> Catalogue:
-    """Return the shipped catalogue."""
-    return load_catalogue(ROOT / "data")
 
 
 def elements(model: ModelSpec, parts: frozenset[str]) -> int:
@@ -62,6 +55,7 @@ def test_every_element_count_of_the_hub_comes_out_of_the_shapes() -> None:
     assert len(rows) == 106
 
 
+@pytest.mark.slow
 def test_every_model_of_the_catalogue_is_read() -> None:
     """All 114 configs give a model with layers, tensors and a length."""
     for model in catalogue().models.values():

@@ -154,6 +154,7 @@ def read_many(count: int, seed: int) -> dict[str, int]:
     return found
 
 
+@pytest.mark.slow
 def test_300_mutated_configs_give_a_model_or_a_reason() -> None:
     """Nothing but a named reason is ever raised, and both outcomes occur."""
     found = read_many(300, seed=20_261_129)

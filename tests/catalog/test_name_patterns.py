@@ -83,6 +83,7 @@ def test_what_it_does_not_know_is_refused_by_name(pattern: str) -> None:
     assert caught.value.code == "quantization_pattern_unknown"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["(a*)*b", "(a|a)*b", "(a+)+$", "(.*)*(.*)*x", "((a?)*)*b"])
 def test_no_pattern_takes_long(pattern: str) -> None:
     """Patterns that stop a backtracking matcher for ever are done at once."""

@@ -184,6 +184,7 @@ def test_every_model_can_be_read(catalogue: Catalogue) -> None:
         assert model.spec is model.spec
 
 
+@pytest.mark.slow
 def test_published_sizes_follow_from_the_shapes(catalogue: Catalogue) -> None:
     """Bytes computed from shapes and schemes are within 0.1 % of every size in the catalogue.
 

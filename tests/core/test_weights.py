@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pytest
 
-from app.catalog.catalogue import Catalogue, load_catalogue
 from app.catalog.hf_config import read_config
 from app.core import parameters
 from app.core.checkpoint import Checkpoint, Quantization
@@ -28,6 +26,7 @@ from app.core.weights import (
     weights_bytes_per_rank,
 )
 from tests.core.oracle import OracleCase, cases
+from tests.shipped import catalogue
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
@@ -35,12 +34,6 @@ GOLDEN = ROOT / "tests" / "golden"
 MORE_DRAFTS = "deepseek-ai/DeepSeek-V4-Flash-0731"
 PP2 = Layout(pipeline_parallel_size=2)
 TP8, TP16 = Layout(tensor_parallel_size=8), Layout(tensor_parallel_size=16)
-
-
-@cache
-def catalogue() -> Catalogue:
-    """Return the shipped catalogue."""
-    return load_catalogue(ROOT / "data")
 
 
 def request(
@@ -182,6 +175,7 @@ def logged_start(row: dict[str, Any]) -> SizingRequest:
     )
 
 
+@pytest.mark.slow
 def test_logged_sizes_are_met() -> None:
     """Of the sizes that logs print the median is within 0.05 %, six of seven within 1 %."""
     rows = json.loads((GOLDEN / "weights_logged.json").read_text(encoding="utf-8"))["rows"]

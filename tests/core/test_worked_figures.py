@@ -1,16 +1,13 @@
 """The figures the vendor published must come out: Llama 3.3 70B, NVIDIA's FP8 checkpoint."""
 
-from functools import cache
-
 import pytest
 
-from app.catalog.catalogue import Catalogue, load_catalogue
 from app.core.sizing import SizingResult, size
 from app.core.units import GIB
 from app.core.ways_out import Alternatives, ways_out
-from app.main import ROOT
 from app.wizard.answers import parse_answers
 from app.wizard.sizing_request import to_request
+from tests.shipped import catalogue
 
 CASE = {
     "model": "llama-3.3-70b",
@@ -18,12 +15,6 @@ CASE = {
     "gpu": "rtx-pro-6000-server",
     "max_model_len": "8192",
 }
-
-
-@cache
-def catalogue() -> Catalogue:
-    """Return the project's own catalogue."""
-    return load_catalogue(ROOT / "data")
 
 
 def answer(**changes: str) -> SizingResult:

@@ -4,11 +4,10 @@ import statistics
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from itertools import permutations
-from pathlib import Path
 
 import pytest
 
-from app.catalog.catalogue import Catalogue, load_catalogue
+from app.catalog.catalogue import Catalogue
 from app.core.request import Measured, SizingRequest
 from app.core.sizing import measured_here, predicted_terms, size
 from app.core.units import GIB
@@ -18,7 +17,6 @@ from app.tools.starts import Start, read_starts
 from app.wizard.answers import parse_answers
 from app.wizard.sizing_request import to_request
 
-DATA = Path(__file__).resolve().parents[2] / "data"
 FIGURES = {field.name for field in fields(Observed)}
 # Starts with one set of flags printed 9.10 and 10.33 GiB: the compile cache was empty or filled.
 COMPILE_CACHE = ("s01", "l4")
@@ -26,12 +24,6 @@ COMPILE_CACHE = ("s01", "l4")
 UNLIKE_MODELS = ("x05", "l40s")
 # Three starts with the same flags differ by 1.2 % among themselves: the host's memory is shared.
 SHARED_MEMORY = ("s12", "gb10")
-
-
-@pytest.fixture(scope="module")
-def catalogue() -> Catalogue:
-    """The catalogue of the project."""
-    return load_catalogue(DATA)
 
 
 @pytest.fixture(scope="module")

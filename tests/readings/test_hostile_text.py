@@ -167,6 +167,7 @@ def test_time_grows_with_the_length(unit: str) -> None:
     assert _grows_linearly(read_start_log, unit, 40_000)
 
 
+@pytest.mark.slow
 def test_a_slow_reader_would_be_found_out() -> None:
     """Reading the text once for every line of it does not pass for linear."""
 

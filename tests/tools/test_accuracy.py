@@ -6,7 +6,6 @@ from functools import cache
 
 import pytest
 
-from app.catalog.catalogue import load_catalogue
 from app.catalog.measurements import load_measurements
 from app.core.sizing import size
 from app.tools.accuracy import (
@@ -24,7 +23,8 @@ from app.tools.accuracy import (
 from app.tools.fit import fit
 from app.tools.naive import NAIVE, naive_score
 from app.tools.scoring import Score, score, summarise
-from app.tools.starts import DATA, MEASUREMENTS, Start, read_starts
+from app.tools.starts import MEASUREMENTS, Start, read_starts
+from tests.shipped import catalogue
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 @cache
 def starts() -> tuple[Start, ...]:
     """Return every published start that can be scored."""
-    return read_starts(load_catalogue(DATA))[0]
+    return read_starts(catalogue())[0]
 
 
 @cache

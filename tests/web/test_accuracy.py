@@ -15,6 +15,7 @@ FILE = ROOT / "data" / "measurements" / "accuracy.json"
 PATHS = {"de": "/de/genauigkeit", "en": "/en/accuracy"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["de", "en"])
 def test_every_start_stands_on_the_page(client: StrictClient, language: str) -> None:
     """Each scored start has a row, and each unusable one too."""
@@ -39,6 +40,7 @@ def test_misses_are_named(client: StrictClient) -> None:
         assert f"{abs(start.available_error_gib or 0):.2f}\u202fGiB" in item
 
 
+@pytest.mark.slow
 def test_a_start_leads_to_its_case(client: StrictClient) -> None:
     """The name of a start is a link to the workbench with the start's own inputs."""
     tree = parse_strictly(client.get(PATHS["en"]).text)

@@ -5,6 +5,7 @@ import pytest
 from tests.strict_client import StrictClient
 
 
+@pytest.mark.slow
 def test_every_listed_model_can_be_asked_for(client: StrictClient) -> None:
     """Slug and checkpoints of the list are accepted as inputs."""
     models = client.get("/api/v1/models").json()["models"]

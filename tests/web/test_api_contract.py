@@ -15,6 +15,7 @@ from schemathesis.specs.openapi.checks import (
 
 from app.main import create_app
 from app.settings import Settings
+from tests.shipped import catalogue
 from tests.strict_client import StrictClient
 
 CHECKS = (
@@ -24,7 +25,7 @@ CHECKS = (
     response_schema_conformance,
 )
 schema = schemathesis.openapi.from_asgi(
-    "/api/openapi.json", create_app(Settings(log_level="error"))
+    "/api/openapi.json", create_app(Settings(log_level="error"), catalogue())
 )
 
 

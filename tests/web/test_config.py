@@ -249,6 +249,7 @@ def test_a_model_is_looked_up_and_pinned(with_hub: StrictClient) -> None:
     assert f"vllm serve acme/good \\ --revision {COMMIT}" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["de", "en"])
 @pytest.mark.parametrize(
     "name", ["gated", "nobody", "huge", "broken", "nested", "nocommit", "foreign", "circle", "busy"]

@@ -6,6 +6,7 @@ import pytest
 from fastapi import FastAPI, HTTPException
 from starlette.requests import Request
 
+from app.catalog.catalogue import Catalogue
 from app.main import create_app
 from app.settings import Settings
 from app.web.errors import error_response
@@ -15,9 +16,9 @@ STATUSES = [403, 404, 405, 410, 413, 422, 429, 500, 503]
 
 
 @pytest.fixture
-def failing(settings: Settings) -> Iterator[StrictClient]:
+def failing(settings: Settings, catalogue: Catalogue) -> Iterator[StrictClient]:
     """Return a client for an application with routes that fail in every way."""
-    app: FastAPI = create_app(settings.model_copy(update={"environment": "production"}))
+    app: FastAPI = create_app(settings.model_copy(update={"environment": "production"}), catalogue)
 
     @app.get("/de/status/{status}")
     @app.get("/en/status/{status}")

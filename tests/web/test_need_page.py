@@ -22,6 +22,7 @@ def test_the_example_is_a_rag_assistant_for_200_users(client: StrictClient) -> N
     assert re.search(r"One card: \d+ requests in flight where 13 are needed", text)
 
 
+@pytest.mark.slow
 def test_thirty_developers_on_gpt_oss(client: StrictClient) -> None:
     """30 developers with 128K contexts: four-bit weights as published, a curve, a link to each."""
     query = urlencode(
@@ -79,6 +80,7 @@ def test_a_wrong_entry_is_named_and_kept(client: StrictClient, name: str, text: 
     assert f'value="{text}"' in response.text
 
 
+@pytest.mark.slow
 def test_german_and_english_find_the_same_servers(client: StrictClient) -> None:
     """The languages differ in words and separators alone."""
     query = "model=llama-3.3-70b&preset=chat&users=3000&spare=true"

@@ -58,6 +58,7 @@ def test_the_choice_is_shown_where_it_matters(
     assert offered & {"language_model_only", "speculative_config"} == fields
 
 
+@pytest.mark.slow
 def test_what_is_loaded_changes_the_weights(client: StrictClient) -> None:
     """With the tower left out, or the draft loaded, the weights on the card are others."""
     gemma = {"model": "gemma-3-27b"}

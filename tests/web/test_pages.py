@@ -169,6 +169,7 @@ def test_users_never_stand_beside_the_figure_of_the_log(client: StrictClient) ->
         assert "user" not in text_of(by_id(tree, name)).lower()
 
 
+@pytest.mark.slow
 def test_layouts_are_marked_and_linked(client: StrictClient) -> None:
     """One layout is the current one, and each row leads to a result with that layout."""
     answers = {**LLAMA, "server": "4x-rtx-pro-6000-server", "tensor_parallel_size": "2"}
@@ -185,6 +186,7 @@ def test_layouts_are_marked_and_linked(client: StrictClient) -> None:
         assert text_of(chosen) == text_of(row)
 
 
+@pytest.mark.slow
 def test_every_way_out_fits(client: StrictClient) -> None:
     """Each way out leads to a result with at least one request."""
     answers = {**LLAMA, "max_model_len": "131072"}
@@ -201,6 +203,7 @@ def test_every_way_out_fits(client: StrictClient) -> None:
         assert re.match(r"[1-9]", text_of(by_id(there, "verdict-sentence")))
 
 
+@pytest.mark.slow
 def test_every_flag_value_is_a_link_that_gives_its_figure(client: StrictClient) -> None:
     """Following a value of the flag table shows the tokens that the table promised."""
     tree = page_of(client, "/en/workbench", LLAMA)
@@ -350,6 +353,7 @@ def test_a_name_that_fits_several_models_asks_which(client: StrictClient) -> Non
     assert "Qwen3" in text_of(by_id(parse_strictly(answer.text), "errors"))
 
 
+@pytest.mark.slow
 def test_history_follows_choices_but_not_typing(client: StrictClient) -> None:
     """A choice is a new entry of the browser's history, typing replaces the last one."""
     chosen = client.get("/en/workbench", params={**LLAMA, "replicas": "1"}, headers=HX)

@@ -34,13 +34,6 @@ LLAMA = Answers(
 REQUEST_BYTES = 8192 * 160 * 1024
 
 
-@pytest.fixture
-def catalogue(app: FastAPI) -> Catalogue:
-    """Return the catalogue of the application."""
-    found: Catalogue = app.state.catalogue
-    return found
-
-
 def sized(catalogue: Catalogue, **changes: object) -> SizingResult:
     """Size the worked case with changes."""
     request = to_request(LLAMA.with_changes(**changes), catalogue).request

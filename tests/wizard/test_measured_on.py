@@ -1,11 +1,10 @@
 """A link that was made from a start log: what was measured holds for the server it came from."""
 
 import json
-from pathlib import Path
 
 import pytest
 
-from app.catalog.catalogue import Catalogue, load_catalogue
+from app.catalog.catalogue import Catalogue
 from app.core.result import SizingResult
 from app.core.sizing import size
 from app.core.units import GIB
@@ -20,12 +19,6 @@ MEASURED = {
     "measured_non_torch_gib": "0.2",
     "measured_cudagraph_gib": "0.5",
 }
-
-
-@pytest.fixture(scope="module")
-def catalogue() -> Catalogue:
-    """The catalogue of the project."""
-    return load_catalogue(Path(__file__).resolve().parents[2] / "data")
 
 
 def answers(**changes: str) -> Answers:
