@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,43 +11,67 @@ from app.core.result import SizingResult
 
 
 @dataclass(frozen=True, slots=True)
-class SharedCard:
-    """Bytes of one card: what all instances take together, and what the card has.
+class Instance:
+    """What one process needs of its only card, bytes.
 
-    Each instance takes its budget (`gpu_memory_utilization` of the card, or weights, activations
-    and a given cache) and beside it the context that the driver holds for its process. What other
-    processes hold counts once, however many instances name it.
+    `held_bytes` once it runs: its budget, or weights, activations and a given cache.
+    `asked_bytes` that must be free when it starts: `gpu_memory_utilization` of the card, however
+    small a given cache is. Both with `context_bytes`, which the driver holds for the process.
+    """
+
+    held_bytes: int
+    asked_bytes: int
+    context_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SharedCard:
+    """Bytes of one card: what its instances need together at the tightest moment, and what it has.
+
+    `start_order` are their places in the order that needs least: who asks for much more than it
+    keeps starts first. What other processes hold counts once.
     """
 
     taken_bytes: int
     total_bytes: int
+    start_order: tuple[int, ...]
 
     @property
     def fits(self) -> bool:
-        """Whether the last instance finds its memory free when it starts."""
+        """Whether each instance finds its memory free when it starts."""
         return self.taken_bytes <= self.total_bytes
 
 
-def shared_card(results: Sequence[SizingResult]) -> SharedCard | None:
-    """Add up the instances of one card; None where they are not that, or memory is unknown.
+def instance_of(result: SizingResult) -> Instance | None:
+    """Return what a copy on one card needs; None for a group of cards or unknown memory."""
+    layout, total = result.request.layout, result.total_memory_bytes
+    coefficients = result.request.release.memory
+    alone = layout.cards == layout.replicas
+    if not alone or coefficients is None or total is None or result.resolved is None:
+        return None
+    context = int(coefficients.context_bytes.high)
+    held = sum(term.likely for term in result.memory if term.code not in BESIDE_THE_BUDGET)
+    asked = math.ceil(total * result.resolved.gpu_memory_utilization)
+    return Instance(held + context, max(held, asked) + context, context)
 
-    Every instance has one card of the same kind to itself. Source: vllm/v1/worker/utils.py
-    request_memory: at start the budget must be free.
+
+def shared_card(results: Sequence[SizingResult]) -> SharedCard | None:
+    """Put one copy of each sizing on one card; None where they are not that, or memory is unknown.
+
+    Source: vllm/v1/worker/utils.py request_memory: at start the budget must be free.
     """
-    first = results[0]
-    taken = 0
-    for result in results:
-        request = result.request
-        coefficients = request.release.memory
-        if (
-            request.layout.cards != 1
-            or request.gpu.slug != first.request.gpu.slug
-            or coefficients is None
-            or result.total_memory_bytes is None
-            or not result.memory
-        ):
-            return None
-        budget = sum(term.likely for term in result.memory if term.code not in BESIDE_THE_BUDGET)
-        taken += budget + int(coefficients.context_bytes.high)
-    taken += max(result.request.other_processes_bytes for result in results)
-    return SharedCard(taken, first.total_memory_bytes or 0)
+    found = [instance_of(result) for result in results]
+    instances = [each for each in found if each is not None]
+    if len(instances) < len(results) or len({each.request.gpu.slug for each in results}) > 1:
+        return None
+    order = sorted(
+        range(len(instances)),
+        key=lambda place: instances[place].held_bytes - instances[place].asked_bytes,
+    )
+    held = max(result.request.other_processes_bytes for result in results)
+    taken = held
+    for place in order:
+        taken = max(taken, held + instances[place].asked_bytes)
+        held += instances[place].held_bytes
+    total = min(result.total_memory_bytes or 0 for result in results)
+    return SharedCard(max(taken, held), total, tuple(order))

@@ -115,14 +115,74 @@ def test_a_whole_address_may_be_pasted(client: StrictClient) -> None:
     assert client.get(html.unescape(link[1])).text.count("Auslegung 2") >= 1
 
 
-def test_two_instances_on_one_card_are_added_up(client: StrictClient) -> None:
-    """Two halves of a card fit beside each other; two of 92 % do not, and the page says so."""
-    case = "model=llama-3.1-8b&gpu=h200&max_model_len=8192"
-    fits = [("case", f"{case}&gpu_memory_utilization=0.45")] * 2
-    text = plain(client.get(f"/en/compare?{urlencode(fits)}").text)
-    assert "On one card they fit beside each other" in text
-    too_much = plain(client.get(f"/en/compare?{urlencode([('case', case)] * 2)}").text)
-    assert "On one card they do not fit" in too_much
+def together(client: StrictClient, path: str, *cases: str, server: str = "") -> str:
+    """Return the section about one server, as HTML."""
+    query = urlencode([*(("case", case) for case in cases), ("server", server)])
+    page = client.get(f"{path}?{query}").text
+    return page.partition('id="together"')[2].partition("</section>")[0]
+
+
+SMALL = "model=llama-3.1-8b&gpu=rtx-pro-6000-server&max_model_len=8192"
+MIDDLE = "model=qwen3-32b&gpu=rtx-pro-6000-server&max_model_len=8192"
+ONE = "1x-rtx-pro-6000-server"
+
+
+def test_several_models_are_placed_on_one_server(client: StrictClient) -> None:
+    """Without a server named it is the smallest with room: two cards, one for each."""
+    text = plain(together(client, "/en/compare", SMALL, MIDDLE))
+    assert "They fit. Cards taken: 2 of 2; each sizing has its own." in text
+    assert "1: Llama 3.1 8B Instruct 1 68 68 2: Qwen3 32B 2 11 11" in text
+
+
+def test_what_does_not_fit_says_what_would(client: StrictClient) -> None:
+    """Two on one card: smaller shares with their requests, a larger server; each link holds."""
+    section = together(client, "/en/compare", SMALL, MIDDLE, server=ONE)
+    text = plain(section)
+    assert "They do not fit. Cards needed: 2; the server has 1." in text
+    assert "Sizing 1 with --gpu-memory-utilization" in text
+    assert "A server with 2 cards" in text
+    links = [html.unescape(each) for each in re.findall(r'<a href="([^"]+)"', section)]
+    assert len(links) == 2
+    for link in links:
+        assert "They fit." in plain(client.get(link).text)
+    shared = plain(client.get(links[0]).text)
+    assert "some share one" in shared
+    assert "On card 1, sizings 1 and 2 fit beside each other" in shared
+
+
+def test_a_fixed_cache_makes_the_order_matter(client: StrictClient) -> None:
+    """Who asks for much and keeps little starts first, and the page says why."""
+    fixed = f"{SMALL}&kv_cache_memory_bytes=8G"
+    half = f"{SMALL}&gpu_memory_utilization=0.6"
+    text = plain(together(client, "/en/compare", half, fixed, server=ONE))
+    assert "Start them in this order: 2, 1." in text
+
+
+def test_another_card_and_a_start_that_fails_are_named(client: StrictClient) -> None:
+    """A sizing for another card is no part of the server; one click sizes all for its card."""
+    other = "model=llama-3.1-8b&gpu=l40s&max_model_len=8192"
+    section = together(client, "/de/vergleich", SMALL, other)
+    assert "Auslegung 2 gilt für eine andere Karte" in plain(section)
+    link = re.search(r'<a href="([^"]+)"', section)
+    assert link is not None
+    assert "Passt zusammen." in plain(client.get(html.unescape(link[1])).text)
+    failing = "model=llama-3.3-70b&checkpoint=bf16&gpu=rtx-pro-6000-server&max_model_len=8192"
+    text = plain(together(client, "/de/vergleich", SMALL, failing))
+    assert "Auslegung 2 startet nicht, auch nicht allein." in text
+
+
+def test_too_many_cards_for_any_server_are_said_so(client: StrictClient) -> None:
+    """Twelve copies and a pair: no server here has that many cards."""
+    text = plain(together(client, "/en/compare", f"{SMALL}&replicas=12", MIDDLE))
+    assert "No server here has 13 of these cards" in text
+
+
+@pytest.mark.parametrize("server", ["", "x", "1x-nothing", "999x-l40s", "%00", "x-" * 200])
+def test_an_unknown_server_is_the_one_that_is_meant(client: StrictClient, server: str) -> None:
+    """A text that is no server counts as none."""
+    assert "Cards taken: 2 of 2" in plain(
+        together(client, "/en/compare", SMALL, MIDDLE, server=server)
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from typing import Final
 from app.core.layout import Layout
 from app.core.reasons import Reason
 from app.core.result import SizingResult
-from app.core.shared_card import SharedCard, shared_card
 from app.wizard.sizing_request import Prepared
 
 Value = str | float | bool | Layout | tuple[float, float] | None
@@ -45,22 +44,12 @@ class ComparedRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
-    """All sides at once: cards of the whole, and whether they share one card."""
-
-    cards: int
-    same_card: bool
-    shared: SharedCard | None
-
-
-@dataclass(frozen=True, slots=True)
 class Compared:
-    """The page: inputs and results of every side, and all of them on one server."""
+    """The page: inputs and results of every side."""
 
     sides: tuple[Side, ...]
     inputs: tuple[ComparedRow, ...]
     results: tuple[ComparedRow, ...]
-    together: Together | None
 
 
 def _resolved(name: str) -> Callable[[SizingResult], Value]:
@@ -136,7 +125,6 @@ def compared(sides: Sequence[Side]) -> Compared:
         tuple(sides),
         tuple(row for row in inputs if row.differs or row.code not in quiet),
         tuple(_row(code, read, results) for code, read in _RESULTS),
-        _together(results) if len(results) > 1 else None,
     )
 
 
@@ -150,11 +138,3 @@ def _row(
         if numbers.count(max(numbers)) == 1:
             best = numbers.index(max(numbers))
     return ComparedRow(code, values, best)
-
-
-def _together(results: Sequence[SizingResult]) -> Together:
-    return Together(
-        cards=sum(result.request.layout.cards for result in results),
-        same_card=len({result.request.gpu.slug for result in results}) == 1,
-        shared=shared_card(results),
-    )
