@@ -25,7 +25,6 @@ from app.core.layer_cache import CacheContext
 from app.core.layer_plan import LayerPlan, plan_layers
 from app.core.model_spec import ModelSpec
 from app.core.packed_tuples import slot_bytes, tuple_bytes
-from app.core.reasons import Refusal
 from app.core.refusals import refuse
 from app.core.units import ceil_div
 
@@ -52,22 +51,14 @@ class Grouping:
         return sum(count * spec.blocks_per_request(length) for spec, count in self.kinds)
 
 
-def group_layers(model: ModelSpec, context: CacheContext) -> Grouping:
-    """Plan and group the layers of a model; known answers are kept. Raises Refusal."""
-    found = _grouping(model, context)
-    if isinstance(found, Refusal):
-        raise found
-    return found
-
-
 @lru_cache(maxsize=16384)
-def _grouping(model: ModelSpec, context: CacheContext) -> Grouping | Refusal:
-    """Plan and group the layers once for a model and context; a refusal is kept like an answer."""
-    try:
-        plan = plan_layers(model, context)
-        groups = _groups(plan, context)
-    except Refusal as refusal:
-        return refusal
+def group_layers(model: ModelSpec, context: CacheContext) -> Grouping:
+    """Plan and group the layers of a model; known answers are kept.
+
+    Raises Refusal; one may name the card, so it is worked out anew for each.
+    """
+    plan = plan_layers(model, context)
+    groups = _groups(plan, context)
     stages = range(context.pipeline_parallel_size)
     packed = plan.packs_mixed_pages and len(groups) > 1
     planner = context.release.packed_planner if packed else ""

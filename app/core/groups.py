@@ -132,21 +132,23 @@ def _without_windows(layers: list[KvSpec]) -> list[KvSpec]:
 
 def _unify_page_sizes(layers: list[KvSpec], rules: GroupingRules) -> list[KvSpec]:
     """Bring every page to the size of the largest by a larger block, else by padding."""
-    largest = max(spec.page_size_bytes for spec in layers)
-    unified = []
-    for spec in layers:
-        page = spec.page_size_bytes
-        if page == largest:
-            unified.append(spec)
-        elif spec.kind == "mamba":
-            unified.append(replace(spec, padded_page_bytes=largest))
-        elif largest % page == 0:
-            unified.append(replace(spec, block_size=spec.block_size * (largest // page)))
-        elif spec.kind != "mla" and rules.pads_attention_pages:
-            unified.append(replace(spec, padded_page_bytes=largest))
-        else:
-            raise PageSizeError(page, largest)
-    return unified
+    kinds = tuple(dict.fromkeys(layers))
+    largest = max(spec.page_size_bytes for spec in kinds)
+    unified = {spec: _with_page(spec, largest, rules) for spec in kinds}
+    return [unified[spec] for spec in layers]
+
+
+def _with_page(spec: KvSpec, largest: int, rules: GroupingRules) -> KvSpec:
+    page = spec.page_size_bytes
+    if page == largest:
+        return spec
+    if spec.kind == "mamba":
+        return replace(spec, padded_page_bytes=largest)
+    if largest % page == 0:
+        return replace(spec, block_size=spec.block_size * (largest // page))
+    if spec.kind != "mla" and rules.pads_attention_pages:
+        return replace(spec, padded_page_bytes=largest)
+    raise PageSizeError(page, largest)
 
 
 def _uniform_page_groups(layers: list[KvSpec], rules: GroupingRules) -> tuple[Group, ...]:
@@ -157,7 +159,7 @@ def _uniform_page_groups(layers: list[KvSpec], rules: GroupingRules) -> tuple[Gr
     buckets: dict[KvSpec, list[int]] = {}
     for index, spec in enumerate(layers):
         # Full attention layers that differ only in a window they do not use are one kind.
-        key = replace(spec, window=None) if spec.is_full else spec
+        key = replace(spec, window=None) if spec.is_full and spec.window is not None else spec
         buckets.setdefault(key, []).append(index)
     sizes = [len(indices) for indices in buckets.values()]
     smallest, largest = min(sizes), max(sizes)

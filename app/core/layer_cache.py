@@ -6,7 +6,7 @@ vllm/model_executor/layers/mamba/mamba_utils.py, vllm/models/deepseek_v4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 from app.core.attention_layer import (
@@ -33,12 +33,12 @@ class CacheContext:
     `cache_dtype` and `dtype` are the KV cache's and the model's; `ssm_dtype` the recurrent state's
     (`auto`: what the config asks for). `draft_layers` counts draft layers that share the cache.
     `mm_prefix` says that images attend in both directions. `capability` is None for a card that is
-    not NVIDIA's or not known; `gpu_name` occurs in refusals.
+    not NVIDIA's or not known; `gpu_name` occurs in refusals alone and decides nothing.
     """
 
     release: Release
     capability: Capability | None
-    gpu_name: str
+    gpu_name: str = field(compare=False)
     tensor_parallel_size: int
     pipeline_parallel_size: int
     decode_context_parallel_size: int

@@ -53,8 +53,12 @@ def plan_layers(model: ModelSpec, context: CacheContext) -> LayerPlan:
     _check_packed_dtype(model, context, backends)
     sizes = agree_on_blocks(model, context, caches, backends)
     specs, stages = [], []
+    known: dict[tuple[CacheSpec, str], tuple[KvSpec, ...]] = {}
     for cache in caches:
-        for spec in _specs(cache, context, sizes):
+        key = (cache.spec, cache.cache_dtype)
+        if key not in known:
+            known[key] = _specs(cache, context, sizes)
+        for spec in known[key]:
             specs.append(spec)
             stages.append(cache.stage)
     return LayerPlan(
