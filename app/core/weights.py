@@ -100,6 +100,7 @@ def _card(request: SizingRequest, resolved: ResolvedEngineArgs) -> Card:
     return Card(card_kind(request.gpu.compute_capability), request.release, resolved.dtype)
 
 
+@lru_cache(maxsize=16384)
 def _loaded_bytes(
     model: ModelSpec, tensors: TensorRuns, layout: Layout, card: Card
 ) -> tuple[int, ...]:
