@@ -87,6 +87,13 @@ class WeightsRow(StrictModel):
     source: Text
 
 
+class ConfigChangesRow(StrictModel):
+    """Keys of the config in which this repository differs from the model's."""
+
+    values: Annotated[dict[str, int], Field(min_length=1)]
+    source: Text
+
+
 class CheckpointRow(StrictModel):
     """One repository of weights. Absent facts are unknown: nothing is guessed into the file.
 
@@ -99,6 +106,7 @@ class CheckpointRow(StrictModel):
     quantization: QuantizationRow | None = None
     kv_cache_scheme: KvCacheRow | None = None
     weights_bytes: WeightsRow | None = None
+    config_changes: ConfigChangesRow | None = None
     includes: Annotated[list[Part], Field(default_factory=list)]
     source: str = ""
 

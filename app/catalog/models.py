@@ -105,6 +105,25 @@ class CatalogueModel:
         return read_config(self.config)
 
     @cached_property
+    def _changed_specs(self) -> Mapping[str, ModelSpec]:
+        """Models of the checkpoints that differ in their config, by repository."""
+        return {
+            each.hf_id: read_config(self.config_of(each.hf_id))
+            for each in self.checkpoints
+            if each.row.config_changes is not None
+        }
+
+    def config_of(self, hf_id: str) -> Mapping[str, Any]:
+        """Return the config of one checkpoint: the model's, with what differs in it."""
+        rows = (each.row for each in self.checkpoints if each.hf_id == hf_id)
+        changes = next((row.config_changes for row in rows), None)
+        return self.config if changes is None else {**self.config, **changes.values}
+
+    def spec_of(self, hf_id: str) -> ModelSpec:
+        """Return the model as one checkpoint has it; the same object for the same config."""
+        return self._changed_specs.get(hf_id, self.spec)
+
+    @cached_property
     def unknowns(self) -> tuple[Unknown, ...]:
         """What the page has to mark as not known, or not read at its source."""
         row, count = self.row, self.row.element_count

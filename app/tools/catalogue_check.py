@@ -73,7 +73,7 @@ def _model(model: CatalogueModel) -> Iterator[str]:
     yield f"{model.name} ({model.slug}): {spec.architecture}, layers: {layers}"
     yield f"  not known: {', '.join(unknown.code for unknown in model.unknowns) or 'nothing'}"
     for each in model.checkpoints:
-        computed = checkpoint_bytes(spec, each.checkpoint)
+        computed = checkpoint_bytes(model.spec_of(each.hf_id), each.checkpoint)
         published = each.checkpoint.weights_bytes
         beside = "no published size"
         if published:

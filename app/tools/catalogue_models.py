@@ -120,6 +120,7 @@ def _checkpoint(
         "quantization": quantization,
         "kv_cache_scheme": kv_cache_row(hf_id, quantization, added["kv_cache_scheme"]),
         "weights_bytes": _weights(checkpoint),
+        "config_changes": added["config_changes"].get(hf_id),
         "includes": _parts(slug, collected, checkpoint, added),
         "source": weights_source(checkpoint["source"], hf_id),
     }

@@ -70,15 +70,16 @@ def choose_model(answers: Answers, catalogue: Catalogue) -> ModelChoice:
     entry = found.model
     overrides = json.loads(answers.hf_overrides) if answers.hf_overrides else {}
     if overrides:
-        spec = _read(_overridden(entry.config, overrides), "hf_overrides")
+        config = _overridden(entry.config_of(checkpoint.hf_id), overrides)
+        spec = _read(config, "hf_overrides")
     else:
-        spec = _entry_spec(entry)
+        spec = _entry_spec(entry, checkpoint.hf_id)
     return ModelChoice(entry, spec, checkpoint, assumptions)
 
 
-def _entry_spec(entry: CatalogueModel) -> ModelSpec:
+def _entry_spec(entry: CatalogueModel, hf_id: str) -> ModelSpec:
     try:
-        return entry.spec
+        return entry.spec_of(hf_id)
     except ConfigError as error:
         # the catalogue's config is nobody's entry to mend
         names = entry.config.get("architectures") or [entry.slug]
@@ -124,7 +125,7 @@ def _supposed(
     supposed = suppose_checkpoint(
         wanted.casefold(),
         everything,
-        has_experts=bool(_entry_spec(entry).num_experts),
+        has_experts=bool(_entry_spec(entry, entry.hf_id).num_experts),
         includes=entry.select()[0].checkpoint.includes,
     )
     if supposed is None:

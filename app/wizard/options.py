@@ -125,7 +125,7 @@ def _current_checkpoint(answers: Answers, found: FoundModel) -> str:
 def _weights_bytes(found: FoundModel, checkpoint: CatalogueCheckpoint) -> int | None:
     """Bytes of the files as computed from the shapes; None for a model nobody can read."""
     try:
-        return checkpoint_bytes(found.model.spec, checkpoint.checkpoint)
+        return checkpoint_bytes(found.model.spec_of(checkpoint.hf_id), checkpoint.checkpoint)
     except ConfigError:
         return None
 
