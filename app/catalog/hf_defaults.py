@@ -28,6 +28,14 @@ _DEFAULTS: dict[str, dict[str, int]] = {
         "head_dim": 128,
     },
 }
+# Decoders whose class ties the output head to the embedding where the config says nothing.
+_TIED = frozenset(
+    {
+        *("bloom", "cohere", "cohere2", "ernie4_5", "ernie4_5_moe", "falcon", "falcon_mamba"),
+        *("gemma", "gemma2", "gemma3n_text", "gpt2", "gpt_bigcode", "lfm2", "lfm2_moe", "mamba"),
+        *("minicpm3", "mpt", "opt", "smollm3", "starcoder2", "zamba2"),
+    }
+)
 
 
 def completed(config: Mapping[str, object], family: str) -> Mapping[str, object]:
@@ -43,5 +51,7 @@ def _completed(config: Mapping[str, object], family: str, depth: int) -> Mapping
     defaults: dict[str, int] = dict(_DEFAULTS.get(family, {}))
     if family == "nemotron_h":
         defaults["num_hidden_layers"] = len(nemotron_layer_kinds(Fields(config)))
+    if str(config.get("model_type")) in _TIED:
+        defaults["tie_word_embeddings"] = True
     missing = {key: value for key, value in defaults.items() if config.get(key) is None}
     return {**config, **missing} if missing else config

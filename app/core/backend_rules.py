@@ -120,9 +120,12 @@ def _fa_lacks_quantized(_: AttentionBackend, layer: AttentionLayer) -> bool:
     return _quantized(layer) and not _fa_reads_quantized(layer)
 
 
+def _packed_or_quantized(layer: AttentionLayer) -> bool:
+    return _quantized(layer) or is_packed(layer.kv_cache_dtype)
+
+
 def _fa_lacks_packed(_: AttentionBackend, layer: AttentionLayer) -> bool:
-    packed = is_packed(layer.kv_cache_dtype)
-    return (_quantized(layer) or packed) and (packed or not _fa_reads_quantized(layer))
+    return is_packed(layer.kv_cache_dtype) or _fa_lacks_quantized(_, layer)
 
 
 def _nvfp4_beyond_sm100(layer: AttentionLayer) -> bool:
@@ -147,10 +150,14 @@ _RULES: dict[str, Rule] = {
     "flash_attention_fp8_mm_prefix": lambda _, layer: (
         layer.use_mm_prefix and _quantized(layer) and layer.capability == (9, 0)
     ),
+    "flash_attention_packed_mm_prefix": lambda _, layer: (
+        layer.use_mm_prefix and _packed_or_quantized(layer) and layer.capability == (9, 0)
+    ),
     "flash_attention_fp8": _fa_lacks_quantized,
     "flash_attention_fp8_short": _fa_lacks_quantized,
     "flash_attention_packed": _fa_lacks_packed,
     "composite_fp8": _fa_lacks_quantized,
+    "composite_packed": _fa_lacks_packed,
     "flash_attention_mm_prefix": lambda _, layer: (
         layer.use_mm_prefix and flash_attention_version(layer) != _FA4
     ),

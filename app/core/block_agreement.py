@@ -64,7 +64,8 @@ def agree_on_blocks(
     if any(isinstance(cache.spec, PackedSpec) for cache in caches):
         return BlockSizes(context.user_block_size or PACKED_BLOCK_SIZE)
     if not backends:
-        return BlockSizes(context.user_block_size or DEFAULT_BLOCK_SIZE)
+        block_size = context.user_block_size or DEFAULT_BLOCK_SIZE
+        return BlockSizes(block_size, block_size if context.mamba_cache_mode == "align" else 0)
     kernels = [backend.block_sizes for backend in backends]
     block_size = context.user_block_size or _default_block_size(context, backends)
     states = {cache.spec for cache in caches if isinstance(cache.spec, StateSpec)}

@@ -43,7 +43,7 @@ def prefix_caching(request: SizingRequest, traits: ModelTraits) -> bool:
 
 def mamba_cache_mode(request: SizingRequest, traits: ModelTraits, *, caching: bool) -> str:
     """Say which states of recurrent layers are kept: `none` but the last, `align`, `all`."""
-    return _state_mode(request, traits) if traits.hybrid and caching else "none"
+    return _state_mode(request, traits) if traits.recurrent and caching else "none"
 
 
 def _state_mode(request: SizingRequest, traits: ModelTraits) -> str:

@@ -12,7 +12,13 @@ from app.core.layout_rules import check_layout, check_model_build
 from app.core.lengths import resolve_max_model_len
 from app.core.model_traits import ModelTraits, model_traits
 from app.core.request import SizingRequest
-from app.core.start_rules import check_before_batches, check_dtypes, check_latent_dtype
+from app.core.start_rules import (
+    check_before_batches,
+    check_chunked_prefill,
+    check_dtypes,
+    check_latent_dtype,
+    check_model_dtype,
+)
 
 
 class _Checked(NamedTuple):
@@ -23,6 +29,8 @@ class _Checked(NamedTuple):
     auto_fit: bool
     dtype: str
     cache_dtype: str
+    caching: bool
+    mamba_cache_mode: str
     chunked: bool
     tokens: int
     seqs: int
@@ -37,7 +45,6 @@ def resolve_engine_args(request: SizingRequest) -> ResolvedEngineArgs:
     args, model, release = request.engine_args, request.model, request.release
     traits = model_traits(model)
     checked = _checked(request, traits)
-    caching = prefix_caching(request, traits)
     runner = model_runner(model, release)
     asynchronous = async_scheduling(request, runner)
     in_flight = batches_in_flight(request, runner, asynchronous=asynchronous)
@@ -56,10 +63,10 @@ def resolve_engine_args(request: SizingRequest) -> ResolvedEngineArgs:
         max_num_seqs=checked.seqs,
         max_in_flight_tokens=checked.tokens * in_flight,
         enforce_eager=args.enforce_eager,
-        enable_prefix_caching=caching,
+        enable_prefix_caching=checked.caching,
         async_scheduling=asynchronous,
         disable_hybrid_kv_cache_manager=args.disable_hybrid_kv_cache_manager,
-        mamba_cache_mode=mamba_cache_mode(request, traits, caching=caching),
+        mamba_cache_mode=checked.mamba_cache_mode,
         mamba_ssm_cache_dtype=args.mamba_ssm_cache_dtype or "auto",
         num_speculative_tokens=draft.num_speculative_tokens if draft else 0,
         speculative_method=draft.method if draft else None,
@@ -84,14 +91,18 @@ def _checked(request: SizingRequest, traits: ModelTraits) -> _Checked:
         request.layout,
         request.release,
     )
+    dtype = model.dtype if args.dtype == "auto" else args.dtype
+    check_model_dtype(request, dtype)
     length, derived, auto_fit = resolve_max_model_len(args.max_model_len, model.length, release)
     stored = cache_dtype(request)
     check_before_batches(request, traits, stored)
     chunked = args.enable_chunked_prefill is not False and not traits.encoder_decoder
     tokens, seqs = batch_sizes(request, length, chunked=chunked)
-    dtype = model.dtype if args.dtype == "auto" else args.dtype
+    caching = prefix_caching(request, traits)
+    mode = mamba_cache_mode(request, traits, caching=caching)
+    check_chunked_prefill(request, mode, chunked=chunked)
     check_dtypes(request, dtype, stored)
     check_layout(model, layout, release)
     check_latent_dtype(request, traits, stored)
     check_model_build(model, layout, release)
-    return _Checked(length, derived, auto_fit, dtype, stored, chunked, tokens, seqs)
+    return _Checked(length, derived, auto_fit, dtype, stored, caching, mode, chunked, tokens, seqs)

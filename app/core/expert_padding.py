@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, replace
 
 from app.core.card_kind import CardKind
+from app.core.layout import Layout
+from app.core.model_spec import TensorGroup
 from app.core.releases import Release
 from app.core.shards import Shard
 from app.core.storage_schemes import UNQUANTIZED, StorageScheme
@@ -40,6 +42,21 @@ def expert_padding(scheme: str, card: CardKind, hidden_act: str, release: Releas
     if scheme == UNQUANTIZED and card == "sm100" and hidden_act != "swigluoai":
         return ExpertPadding(1, release.sm100_bf16_expert_multiple)
     return ExpertPadding()
+
+
+def least_expert(group: TensorGroup, layout: Layout, release: Release) -> TensorGroup:
+    """Widen an expert until every rank of tensor parallelism holds its least share.
+
+    Source: vllm/models/kimi_k3/nvidia/model.py `min_moe_intermediate_per_partition` (0.28.0).
+    """
+    tp, least = layout.tensor_parallel_size, group.least_share
+    if not least or tp == 1 or layout.enable_expert_parallel or not release.expert_least_share:
+        return group
+    if group.sharding == "expert_column" and group.out_features // tp < least:
+        return replace(group, out_features=least * tp)
+    if group.sharding == "expert_row" and group.in_features // tp < least:
+        return replace(group, in_features=least * tp)
+    return group
 
 
 def pad_expert(share: Shard, sharding: str, padding: ExpertPadding) -> Shard:

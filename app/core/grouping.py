@@ -24,6 +24,7 @@ from app.core.kv_spec import KvSpec, RequestLength
 from app.core.layer_cache import CacheContext
 from app.core.layer_plan import LayerPlan, plan_layers
 from app.core.model_spec import ModelSpec
+from app.core.packed_layer import kernel_pages_bytes
 from app.core.packed_tuples import slot_bytes, tuple_bytes
 from app.core.refusals import refuse
 from app.core.units import ceil_div
@@ -63,12 +64,12 @@ def group_layers(model: ModelSpec, context: CacheContext) -> Grouping:
     packed = plan.packs_mixed_pages and len(groups) > 1
     planner = context.release.packed_planner if packed else ""
     allocated, counted = _BLOCK_BYTES.get(planner, (_widest_bytes, _widest_bytes))
-    rows = _row_bytes(plan, context)
+    stride = _stride_bytes(plan, context)
     by_stage = [_on_stage(groups, plan, stage) for stage in stages]
     return Grouping(
         groups=groups,
-        bytes_per_block_by_stage=tuple(_in_rows(allocated(own), rows) for own in by_stage),
-        checked_bytes_by_stage=tuple(_in_rows(counted(own), rows) for own in by_stage),
+        bytes_per_block_by_stage=tuple(_rounded(allocated(own), stride) for own in by_stage),
+        checked_bytes_by_stage=tuple(_rounded(counted(own), stride) for own in by_stage),
         kinds=_kinds(groups),
         layer_bytes=tuple(_layer_bytes(plan, stage) for stage in stages),
         backends=plan.backends,
@@ -109,12 +110,17 @@ def _groups(plan: LayerPlan, context: CacheContext) -> tuple[Group, ...]:
     return groups
 
 
-def _row_bytes(plan: LayerPlan, context: CacheContext) -> int:
-    """Bytes of which a block is a multiple: rows of latent vectors that a backend reads flat.
+def _stride_bytes(plan: LayerPlan, context: CacheContext) -> int:
+    """Bytes of which a block is a multiple.
+
+    Whole pages of the kernels where layers are packed; rows of latent vectors that a backend reads
+    flat.
 
     Source: `block_stride_alignment` in vllm/model_executor/layers/attention/mla_attention.py
     (0.31.0; later releases align the pages themselves, which need no padding).
     """
+    if plan.packs_mixed_pages and context.release.packs_whole_kernel_pages:
+        return kernel_pages_bytes(plan.specs)
     if not set(plan.backends) & context.release.flat_cache_backends:
         return 1
     on_blackwell = context.capability is not None and context.capability[0] == BLACKWELL
@@ -129,8 +135,8 @@ def _row_bytes(plan: LayerPlan, context: CacheContext) -> int:
     )
 
 
-def _in_rows(size: int, row_bytes: int) -> int:
-    return ceil_div(size, row_bytes) * row_bytes
+def _rounded(size: int, stride_bytes: int) -> int:
+    return ceil_div(size, stride_bytes) * stride_bytes
 
 
 def _on_stage(

@@ -168,7 +168,7 @@ def _specs(cache: PlannedCache, context: CacheContext, sizes: BlockSizes) -> tup
             state_spec(spec, context, sizes.state, padded if padded and padded != size else None),
         )
     if isinstance(spec, PackedSpec):
-        return packed_specs(spec, context, block_size, cache.cache_dtype)
+        return packed_specs(spec, context, block_size)
     if isinstance(spec, MlaSpec):
         return latent_specs(spec, context, block_size, cache.cache_dtype)
     backend = cache.backend or BLOCK_SPARSE

@@ -148,6 +148,8 @@ class TensorGroup:
                   unused      in the files, never loaded
     dtype         in the files: None for the model's own, else one of DTYPE_BYTES.
     loaded_dtype  as vLLM's parameter, unquantised whatever the files say; None: as in the files.
+    least_share   intermediate size of an expert that tensor parallelism leaves a rank at least,
+                  padded up to it (0: none).
     """
 
     name: str
@@ -162,6 +164,7 @@ class TensorGroup:
     part: str = "model"
     dtype: str | None = None
     loaded_dtype: str | None = None
+    least_share: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from app.core.checkpoint import Quantization
 from app.core.expert_padding import (
     FP8_BLOCK_SCHEMES,
     expert_padding,
+    least_expert,
     pad_expert,
     refined_scheme,
 )
@@ -142,7 +143,7 @@ def _joined(first: Parameter, second: Parameter) -> Parameter:
 def _parameter(
     group: TensorGroup, name: str, layout: Layout, card: Card, hidden_act: str
 ) -> Parameter:
-    share = shard(group, layout)
+    share = shard(least_expert(group, layout, card.release), layout)
     scheme = _loaded_scheme(group, name, card.dtype)
     if group.module == "expert":
         padding = expert_padding(name, card.kind, hidden_act, card.release)

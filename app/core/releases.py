@@ -53,6 +53,7 @@ class Release:
     hybrid_alignment               multiples that blocks of hybrids keep to: attention, its heads of
                                    256 on SM100, MLA; 0 where the kernels decide
     packed_blocks_hold_wide_pages  blocks of packed dtypes hold the page of a layer left unquantised
+    packs_whole_kernel_pages       blocks of DeepSeek-V4 are whole pages of the kernels of all kinds
     window_blocks_follow_kernel    blocks of windows are the kernel's largest that fit the model's
     fit_check_counts_padding       the start check counts groups with their padding, else layers
     yarn_factor_applied            derived length = original x factor (else taken as scaled)
@@ -93,6 +94,7 @@ class Release:
                                    (from 0.21.0 not those above 20 MiB)
     fp8_expert_blocks_refined      scales of FP8 experts get finer blocks where a rank's share holds
                                    no whole block (before 0.29.0 the start is refused)
+    expert_least_share             experts whose class asks for it keep a least share on every rank
     mrope_positions_quadrupled     M-RoPE's table has four times the positions (0.32.0: only where
                                    the model asks for it)
     sm100_mxfp4_expert_multiple    a rank's share of an MXFP4 expert is padded to a multiple of this
@@ -128,6 +130,7 @@ class Release:
     forced_block_sizes: tuple[tuple[str, int], ...]
     hybrid_alignment: tuple[int, int, int]
     packed_blocks_hold_wide_pages: bool
+    packs_whole_kernel_pages: bool
     window_blocks_follow_kernel: bool
     fit_check_counts_padding: bool
     yarn_factor_applied: bool
@@ -163,6 +166,7 @@ class Release:
     memory_estimate: bool
     weight_blocks_split: bool
     fp8_expert_blocks_refined: bool
+    expert_least_share: bool
     mrope_positions_quadrupled: bool
     sm100_mxfp4_expert_multiple: int
     sm100_bf16_expert_multiple: int

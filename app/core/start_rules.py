@@ -11,6 +11,7 @@ from app.core.refusals import refuse
 from app.core.request import SizingRequest
 
 _SIXTEEN_BIT = frozenset({"float16", "bfloat16"})
+_OVERFLOW_IN_FLOAT16 = frozenset({"gemma2", "gemma3", "gemma3_text", "glm4"})
 # Methods that give every attention layer the scales of a checkpoint (`BaseKVCacheMethod`).
 _WITH_KV_SCALES = ("fp8", "modelopt", "quark", "compressed-tensors")
 
@@ -40,6 +41,27 @@ def check_before_batches(request: SizingRequest, traits: ModelTraits, cache_dtyp
     draft = request.engine_args.speculative_config
     if draft is not None and "mtp" in draft.method and not request.model.mtp_layers:
         raise refuse(release, "refused_by_vllm", "speculative_method", method=draft.method)
+
+
+def check_model_dtype(request: SizingRequest, dtype: str) -> None:
+    """Refuse float16 for models that overflow in it. Raises Refusal.
+
+    Source: vllm/config/model.py `_check_valid_dtype`.
+    """
+    release, model = request.release, request.model
+    # vLLM names the outer config, whose type has no suffix.
+    name = model.model_type.removesuffix("_text") if model.multimodal else model.model_type
+    if dtype == "float16" and name in _OVERFLOW_IN_FLOAT16 and release.error("float16_model"):
+        raise refuse(release, "refused_by_vllm", "float16_model", model_type=name)
+
+
+def check_chunked_prefill(request: SizingRequest, mode: str, *, chunked: bool) -> None:
+    """Refuse whole prompts where states are aligned to blocks. Raises Refusal.
+
+    Source: vllm/model_executor/models/config.py `MambaModelConfig`.
+    """
+    if mode == "align" and not chunked and request.release.error("mamba_chunked_prefill"):
+        raise refuse(request.release, "refused_by_vllm", "mamba_chunked_prefill")
 
 
 def check_dtypes(request: SizingRequest, dtype: str, cache_dtype: str) -> None:

@@ -32,7 +32,7 @@ class StorageScheme:
     zero_point_bits      bits of the zero point beside each scale
     matrix_bytes         scalars of one matrix (global and input scales, packed shape)
     input_index_bytes    bytes in the files for each input column (GPTQ's g_idx)
-    drops_zero_points    vLLM keeps neither zero points nor index once loaded (symmetric GPTQ)
+    drops_zero_points    vLLM keeps no zero points once loaded (symmetric GPTQ)
     source               where the layout is described
     """
 
@@ -54,7 +54,8 @@ class StorageScheme:
             self.weight_bytes(out_features, in_features)
             + scales * self.scale_bytes
             + ceil_div(scales * self.zero_point_bits, 8)
-            + self._beside(in_features)
+            + in_features * self.input_index_bytes
+            + self.matrix_bytes
         )
 
     def weight_bytes(self, out_features: int, in_features: int) -> int:
@@ -67,7 +68,7 @@ class StorageScheme:
         return (
             scales * self.loaded_scale_bytes
             + ceil_div(scales * self.zero_point_bits, 8)
-            + self._beside(in_features)
+            + self.matrix_bytes
         )
 
     def kept_extra_bytes(self, out_features: int, in_features: int) -> int:
@@ -82,9 +83,6 @@ class StorageScheme:
             return 0
         rows = ceil_div(out_features, self.block_rows or out_features)
         return rows * ceil_div(in_features, self.block_columns or in_features)
-
-    def _beside(self, in_features: int) -> int:
-        return in_features * self.input_index_bytes + self.matrix_bytes
 
 
 _FP8_BLOCK = StorageScheme(
@@ -106,7 +104,7 @@ _AWQ = StorageScheme(
 _GPTQ = replace(
     _AWQ,
     source=f"{_QUANTIZATION}auto_gptq.py, kernels/linear/mixed_precision/"
-    "marlin.py (0.32.0): as AWQ, and g_idx",
+    "marlin.py (0.32.0): as AWQ; g_idx is in the files only",
     input_index_bytes=4,
     drops_zero_points=True,
 )

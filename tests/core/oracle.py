@@ -93,7 +93,7 @@ def _cache_only(config: dict[str, Any]) -> ModelSpec:
         dtype=config["torch_dtype"],
         hidden_size=0,
         intermediate_size=0,
-        vocab_size=0,
+        vocab_size=config.get("vocab_size", 0),
         num_attention_heads=heads,
         num_key_value_heads=heads,
         head_dim=0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from app.catalog.hf_tensors.layer import LayerTensors
@@ -99,6 +100,7 @@ class Experts:
     `latent_size` is set where experts work in a smaller space (Nemotron-3 Super). `correction` is
     the name of the router's FP32 score correction, empty where there is none. `sequence_parallel`:
     vLLM can run the family's experts sequence parallel, with the shared expert whole on every rank.
+    `least_share` as in TensorGroup.
     """
 
     hidden_size: int
@@ -116,6 +118,7 @@ class Experts:
     shared: str = "shared_experts"
     names: tuple[str, str, str] = MLP_NAMES
     sequence_parallel: bool = False
+    least_share: int = 0
 
 
 def experts(layer: LayerTensors, name: str, shape: Experts) -> None:
@@ -143,10 +146,15 @@ def experts(layer: LayerTensors, name: str, shape: Experts) -> None:
 def _expert_matrices(layer: LayerTensors, name: str, shape: Experts) -> None:
     gate, up, down = shape.names
     size = (shape.intermediate_size, shape.latent_size or shape.hidden_size)
-    bias, count = shape.expert_bias, shape.count
+    matrix = partial(
+        layer.linear,
+        bias=shape.expert_bias,
+        count=shape.count,
+        least_share=shape.least_share,
+    )
     for path in (gate, up) if shape.gated else (up,):
-        layer.linear(f"{name}.{path}", "expert", size, "expert_column", bias=bias, count=count)
-    layer.linear(f"{name}.{down}", "expert", size[::-1], "expert_row", bias=bias, count=count)
+        matrix(f"{name}.{path}", "expert", size, "expert_column")
+    matrix(f"{name}.{down}", "expert", size[::-1], "expert_row")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ from app.catalog.hf_tensors.shape import LARGEST_COUNT, LARGEST_SIZE, Shape
 from app.core.model_spec import LAST_STAGE, TensorGroup
 
 MOE = "block_sparse_moe"
+# vllm/models/kimi_k3/nvidia/model.py: a rank's share of an expert where the config names none.
+LEAST_SHARE = 256
 
 
 def kimi_linear(config: Fields, text: Fields, traits: Traits) -> list[TensorGroup]:
@@ -88,7 +90,8 @@ def _experts(text: Fields, shape: Shape, traits: Traits) -> Experts | None:
     if moe is None:
         return None
     latent = text.integer("routed_expert_hidden_size", 0, high=LARGEST_SIZE)
-    return replace(moe, latent_size=latent)
+    least = text.integer("min_moe_intermediate_per_partition", LEAST_SHARE, high=LARGEST_SIZE)
+    return replace(moe, latent_size=latent, least_share=least)
 
 
 def _latent_projections(layer: LayerTensors, shape: Experts) -> None:

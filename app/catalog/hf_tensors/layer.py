@@ -35,10 +35,11 @@ class LayerTensors:
         units: int = 0,
         bias: bool = False,
         count: int = 1,
+        least_share: int = 0,
     ) -> None:
         """Add `count` linear layers (out_features, in_features) that quantisation may touch."""
         made = TensorGroup(name, module, self.layer, *shape, count, sharding, units)
-        self._add(replace(made, quantizable=True), bias=bias)
+        self._add(replace(made, quantizable=True, least_share=least_share), bias=bias)
 
     def plain(
         self,
