@@ -17,11 +17,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate
 from statistics import NormalDist
 
+from app.core.grouping import Grouping
 from app.core.kv_cache import CacheShape
 from app.core.kv_spec import KvSpec, RequestLength
 from app.core.units import ceil_div
@@ -50,23 +51,33 @@ class HeldBlocks:
         return sum(size * weight for size, weight in zip(self.blocks, self.weights, strict=True))
 
 
-@lru_cache(maxsize=512)
 def held_blocks(workload: Workload, shape: CacheShape, *, prefix_caching: bool) -> HeldBlocks:
     """Count the blocks of a random request at a random moment; empty where none is accepted."""
-    length = shape.length
     prefix = workload.shared_prefix_tokens if prefix_caching else 0
+    length = replace(shape.length, max_in_flight_tokens=0)
+    return _held(workload, _without_bytes(shape.grouping), length, prefix)
+
+
+@lru_cache(maxsize=4096)
+def _without_bytes(grouping: Grouping) -> tuple[tuple[KvSpec, int], ...]:
+    """Keep of the groups what decides blocks, so that cards of equal blocks share an answer."""
+    return tuple(
+        (replace(spec, state_bytes=0, padded_page_bytes=None, identity=()), count)
+        for spec, count in grouping.kinds
+    )
+
+
+@lru_cache(maxsize=512)
+def _held(
+    workload: Workload, kinds: tuple[tuple[KvSpec, int], ...], length: RequestLength, prefix: int
+) -> HeldBlocks:
     met = moments(workload, length.max_model_len)
     found: dict[int, float] = {}
     for moment in met:
         for tokens, weight in _samples(moment, max(16, _SAMPLES // len(met))):
-            blocks = sum(
-                count * _own_blocks(spec, tokens, length, prefix)
-                for spec, count in shape.grouping.kinds
-            )
+            blocks = sum(count * _own_blocks(spec, tokens, length, prefix) for spec, count in kinds)
             found[blocks] = found.get(blocks, 0.0) + weight
-    shared = sum(
-        count * _shared_blocks(spec, prefix, length) for spec, count in shape.grouping.kinds
-    )
+    shared = sum(count * _shared_blocks(spec, prefix, length) for spec, count in kinds)
     sizes, weights = _merged(sorted(found.items()))
     return HeldBlocks(sizes, weights, shared)
 
@@ -109,9 +120,15 @@ def preemption_probability(held: HeldBlocks, requests: int, num_blocks: int) -> 
 
 def requests_at(held: HeldBlocks, probability: float, num_blocks: int) -> int:
     """Most requests in flight with which preemption begins with at most that probability."""
-    fits, fails = 0, 1
+    usable = num_blocks - NULL_BLOCKS - held.shared
+    fits, fails, step = 0, max(1, _by_normal_law(held, probability, usable)), 1
     while preemption_probability(held, fails, num_blocks) <= probability:
-        fits, fails = fails, 2 * fails
+        fits, fails, step = fails, fails + step, 2 * step
+    while fails - fits > step:
+        if preemption_probability(held, fails - step, num_blocks) <= probability:
+            fits = fails - step
+        else:
+            fails, step = fails - step, 2 * step
     while fails - fits > 1:
         middle = (fits + fails) // 2
         if preemption_probability(held, middle, num_blocks) <= probability:
@@ -119,6 +136,13 @@ def requests_at(held: HeldBlocks, probability: float, num_blocks: int) -> int:
         else:
             fails = middle
     return fits
+
+
+def _by_normal_law(held: HeldBlocks, probability: float, usable: int) -> int:
+    """Where the search begins: what the normal law would give, a few requests off at most."""
+    mean, spread = held.mean, _NORMAL.inv_cdf(1 - probability) * math.sqrt(_variance(held))
+    root = math.sqrt(spread * spread + 4 * mean * max(0, usable)) - spread
+    return int((root / (2 * mean)) ** 2) if mean else 1
 
 
 def _own_blocks(spec: KvSpec, tokens: int, length: RequestLength, prefix: int) -> int:
@@ -181,12 +205,16 @@ def _tail(held: HeldBlocks, requests: int, threshold: float) -> float:
 
 def _saddlepoint(held: HeldBlocks, target: float) -> float:
     """Slope at which the tilted mean is the target: Newton's method, kept in a bracket."""
-    low = high = 1 / (1 + held.blocks[-1])
-    low = -low
-    while _cumulants(held, low)[1] > target:
-        low *= 2
-    while _cumulants(held, high)[1] < target:
-        high *= 2
+    step = 1 / (1 + held.blocks[-1])
+    low = high = 0.0
+    if held.mean > target:
+        low = -step
+        while _cumulants(held, low)[1] > target:
+            low *= 2
+    else:
+        high = step
+        while _cumulants(held, high)[1] < target:
+            high *= 2
     slope = 0.0
     for _ in range(80):
         _, mean, variance = _cumulants(held, slope)
@@ -216,9 +244,15 @@ def _cumulants(held: HeldBlocks, slope: float) -> tuple[float, float, float]:
     return largest + math.log(total), mean, second / total - mean * mean
 
 
+def _variance(held: HeldBlocks) -> float:
+    mean = held.mean
+    pairs = zip(held.blocks, held.weights, strict=True)
+    return sum(weight * (size - mean) ** 2 for size, weight in pairs)
+
+
 def _skewness(held: HeldBlocks) -> float:
     mean = held.mean
-    pairs = tuple(zip(held.blocks, held.weights, strict=True))
-    variance = sum(weight * (size - mean) ** 2 for size, weight in pairs)
+    pairs = zip(held.blocks, held.weights, strict=True)
+    variance = _variance(held)
     third = sum(weight * (size - mean) ** 3 for size, weight in pairs)
     return 0.0 if variance == 0 else third / variance**1.5
