@@ -12,6 +12,7 @@ from app.core.reasons import Reason
 from app.core.result import Planning, Range, SizingResult
 from app.core.sizing import size
 from app.core.steps import Step
+from app.core.weights import parameter_bytes_per_rank
 from app.web import api_schema as shape
 from app.web.api_catalogue import capability_text
 from app.wizard.answers import Answers
@@ -69,7 +70,7 @@ def answer(sized: Sized) -> shape.SizingAnswer:
         block_size=None if cache is None else cache.block_size,
         bytes_per_block=None if cache is None else cache.bytes_per_block,
         groups=[shape.Group(**asdict(each)) for each in (() if cache is None else cache.groups)],
-        weights_bytes_per_rank=None if result is None else result.weights_bytes_per_rank,
+        weights_bytes_per_rank=_created_weights(result),
         available_kv_cache_memory_bytes=None if available is None else _whole(available),
         range=_spread(result),
         memory=[shape.Term(**asdict(each)) for each in (() if result is None else result.memory)],
@@ -138,6 +139,13 @@ def _engine_args(result: SizingResult | None) -> dict[str, shape.EngineValue]:
 
 def _whole(bounds: Range) -> shape.WholeEnds:
     return shape.WholeEnds(low=int(bounds.low), likely=int(bounds.likely), high=int(bounds.high))
+
+
+def _created_weights(result: SizingResult | None) -> int | None:
+    """Bytes of the largest rank's tensors themselves; the term `weights` is what they take up."""
+    if result is None or result.resolved is None:
+        return None
+    return max(parameter_bytes_per_rank(result.request, result.resolved))
 
 
 def _spread(result: SizingResult | None) -> shape.Spread | None:

@@ -168,7 +168,10 @@ class SizingAnswer(Shape):
     block_size: int | None
     bytes_per_block: int | None
     groups: list[Group]
-    weights_bytes_per_rank: int | None
+    weights_bytes_per_rank: int | None = Field(
+        description="Parameters and buffers of the largest rank, as vLLM creates them. What they "
+        "take up on the card once loaded is the term `weights` of `memory`."
+    )
     available_kv_cache_memory_bytes: WholeEnds | None
     range: Spread | None
     memory: list[Term]
