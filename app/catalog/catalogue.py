@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from app.catalog.gpus import CatalogueGpu, load_gpus
+from app.catalog.mig import load_slices
 from app.catalog.models import CatalogueModel, load_models
 from app.catalog.problems import CatalogueError, Problem
 from app.catalog.releases import Releases, load_releases
@@ -20,14 +21,23 @@ _VERSION = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:\.[0-9]+)?")
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Models, cards and servers by slug, releases, the vendor, and the date of all that."""
+    """Models, cards and servers by slug, releases, the vendor, and the date of all that.
+
+    `gpus` are whole cards, `slices` what MIG cuts from them: lists go through the former, a named
+    card may be either.
+    """
 
     models: Mapping[str, CatalogueModel]
     gpus: Mapping[str, CatalogueGpu]
+    slices: Mapping[str, CatalogueGpu]
     servers: Mapping[str, Server]
     releases: Releases
     vendor: Vendor
     data_version: str
+
+    def card(self, slug: str) -> CatalogueGpu | None:
+        """Find a whole card or a slice by its slug; None where there is none."""
+        return self.gpus.get(slug) or self.slices.get(slug)
 
 
 def load_catalogue(data: Path, vendor: str = "default") -> Catalogue:
@@ -37,6 +47,7 @@ def load_catalogue(data: Path, vendor: str = "default") -> Catalogue:
     """
     problems: list[Problem] = []
     gpus = load_gpus(data / "gpus", problems)
+    slices = load_slices(data / "mig", gpus, problems)
     servers = load_servers(data / "servers", gpus, problems)
     models = load_models(data / "models", problems)
     seller = load_vendor(data / "vendors" / f"{vendor}.toml", gpus, servers, problems)
@@ -50,6 +61,7 @@ def load_catalogue(data: Path, vendor: str = "default") -> Catalogue:
     return Catalogue(
         models=MappingProxyType(models),
         gpus=MappingProxyType(gpus),
+        slices=MappingProxyType(slices),
         servers=MappingProxyType(servers),
         releases=releases,
         vendor=seller,

@@ -100,7 +100,7 @@ def gpus_logged_as(gpus: Mapping[str, CatalogueGpu], logged_name: str) -> tuple[
     """Find the cards that a log may mean by `logged_name`, by slug.
 
     One card when the driver's full name is given (`NVIDIA H100 80GB HBM3`), several when people
-    wrote a short name (`H100`), none when no card fits.
+    wrote a short name (`H100`), none when no card fits. A slice is meant where `MIG` is written.
     """
     wanted = _tokens(logged_name)
     if not wanted:
@@ -112,7 +112,12 @@ def gpus_logged_as(gpus: Mapping[str, CatalogueGpu], logged_name: str) -> tuple[
     ]
     if exact:
         return tuple(exact)
-    return tuple(gpu for gpu in gpus.values() if wanted <= _all_tokens(gpu))
+    sliced = "mig" in wanted
+    return tuple(
+        gpu
+        for gpu in gpus.values()
+        if wanted <= _all_tokens(gpu) and bool(gpu.spec.mig_of) == sliced
+    )
 
 
 def _tokens(name: str) -> frozenset[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.core.budget import CardMemory
+from app.core.gpu_spec import GpuSpec
 from app.core.memory import Start, profiles_encoder
 from app.core.request import SizingRequest
 from app.core.result import Assumption
@@ -12,9 +13,8 @@ from app.core.result import Assumption
 
 def given_assumptions(request: SizingRequest) -> Iterator[Assumption]:
     """Name what holds whether or not memory is estimated."""
-    gpu, layout = request.gpu, request.layout
-    if gpu.driver_memory_bytes is None:
-        yield Assumption("driver_memory_unknown")
+    yield from _of_card(request.gpu)
+    layout = request.layout
     if request.release.memory is None and request.given_cache_bytes is None:
         yield Assumption(
             "memory_estimate_not_offered", (("vllm_version", request.release.version),)
@@ -86,6 +86,13 @@ def estimate_assumptions(start: Start, card: CardMemory) -> Iterator[Assumption]
             "cudagraphs_outside_budget",
             (("cudagraph_bytes", int(start.captured_graphs().likely)),),
         )
+
+
+def _of_card(gpu: GpuSpec) -> Iterator[Assumption]:
+    if gpu.mig_of:
+        yield Assumption("sliced_card", (("mig_instances", gpu.mig_instances),))
+    if gpu.driver_memory_bytes is None:
+        yield Assumption("driver_memory_unknown")
 
 
 def _others(request: SizingRequest, code: str) -> Assumption:

@@ -18,6 +18,7 @@ from app.core.start_rules import (
     check_dtypes,
     check_latent_dtype,
     check_model_dtype,
+    check_slices,
 )
 
 
@@ -91,6 +92,7 @@ def _checked(request: SizingRequest, traits: ModelTraits) -> _Checked:
         request.layout,
         request.release,
     )
+    check_slices(request)
     dtype = model.dtype if args.dtype == "auto" else args.dtype
     check_model_dtype(request, dtype)
     length, derived, auto_fit = resolve_max_model_len(args.max_model_len, model.length, release)

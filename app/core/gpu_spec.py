@@ -13,7 +13,8 @@ class GpuSpec:
 
     `driver_memory_mib` is what nvidia-smi prints (MiB), `total_memory_bytes` what
     cudaMemGetInfo reports to vLLM (bytes, smaller than the driver's figure). `platform` is the word
-    that vLLM's start log begins with from 0.30.0 on.
+    that vLLM's start log begins with from 0.30.0 on. A MIG slice is a card of its own: `mig_of` is
+    the slug of the card it is cut from, into at most `mig_instances` of that `mig_profile`.
     """
 
     slug: str
@@ -26,6 +27,9 @@ class GpuSpec:
     nvlink: bool | None = None
     tdp_watts: int | None = None
     platform: str = "GPU"
+    mig_of: str = ""
+    mig_profile: str = ""
+    mig_instances: int = 0
 
     @property
     def driver_memory_bytes(self) -> int | None:

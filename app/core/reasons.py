@@ -14,6 +14,7 @@ ReasonCode = Literal[
     "kv_dtype_not_supported",
     "context_too_long",
     "dcp_not_supported",
+    "mig_not_joined",
     "expert_split_not_supported",
     "mamba_blocks_below_max_num_seqs",
     "quantization_not_supported",

@@ -105,3 +105,18 @@ def check_checkpoint_scales(request: SizingRequest, cache_dtype: str) -> None:
             return
         text = "fp8_e5m2_declared"
     raise refuse(release, "kv_dtype_not_supported", text, kv_cache_dtype=cache_dtype, method=method)
+
+
+def check_slices(request: SizingRequest) -> None:
+    """Refuse a group of MIG slices: they have no peer access to each other. Raises Refusal.
+
+    CUDA gives a process a single slice, and NCCL joins slices only as an experiment, over the
+    host's memory. Source: NVIDIA's MIG user guide, device enumeration (P2P: No in
+    nvidia-smi mig -lgip); github.com/NVIDIA/nccl/issues/1716.
+    """
+    layout, gpu = request.layout, request.gpu
+    joined = layout.cards_per_engine * layout.data_parallel_size
+    if gpu.mig_of and joined > 1:
+        raise refuse(
+            request.release, "mig_not_joined", slices=joined, mig_instances=gpu.mig_instances
+        )

@@ -115,7 +115,8 @@ def _read_card(
 ) -> tuple[str, ...]:  # fmt: skip
     total_gib = start.observed.total_memory_gib
     total = round(total_gib * GIB) if total_gib else None
-    named = [card for name in start.gpu_names for card in gpus_logged_as(catalogue.gpus, name)]
+    every = {**catalogue.gpus, **catalogue.slices}
+    named = [card for name in start.gpu_names for card in gpus_logged_as(every, name)]
     cards = tuple({card.slug: card for card in named or catalogue.gpus.values()}.values())
     if total is not None:
         cards = tuple(card for card in cards if _may_have(card, total)) or (cards if named else ())

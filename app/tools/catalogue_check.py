@@ -48,16 +48,17 @@ def _totals(catalogue: Catalogue) -> str:
     checkpoints = sum(len(model.checkpoints) for model in catalogue.models.values())
     return (
         f"{len(catalogue.models)} models with {checkpoints} checkpoints, {len(catalogue.gpus)} "
-        f"cards, {len(catalogue.servers)} servers, vendor {catalogue.vendor.name!r}, "
-        f"data of {catalogue.data_version}: no problem."
+        f"cards with {len(catalogue.slices)} MIG slices, {len(catalogue.servers)} servers, "
+        f"vendor {catalogue.vendor.name!r}, data of {catalogue.data_version}: no problem."
     )
 
 
 def _described(catalogue: Catalogue, slug: str) -> Iterator[str]:
     if slug in catalogue.models:
         return _model(catalogue.models[slug])
-    if slug in catalogue.gpus:
-        return _gpu(catalogue.gpus[slug])
+    card = catalogue.card(slug)
+    if card is not None:
+        return _gpu(card)
     near = [model.slug for model in nearest_models(catalogue.models, slug, 1)]
     near += nearest_names(catalogue.gpus, slug, 1)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""

@@ -14,12 +14,14 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from app.catalog.gpus import GpuFile
+from app.catalog.mig import MigFile
 from app.catalog.models import ModelFile
 from app.catalog.servers import ServerFile
 from app.catalog.vendors import VendorFile
 
 SCHEMAS: dict[str, type[BaseModel]] = {
     "gpu": GpuFile,
+    "mig": MigFile,
     "model": ModelFile,
     "server": ServerFile,
     "vendor": VendorFile,

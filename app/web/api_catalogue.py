@@ -26,6 +26,7 @@ def gpu_list(catalogue: Catalogue) -> shape.GpuList:
     return shape.GpuList(
         data_version=catalogue.data_version,
         gpus=[_gpu(each.spec) for each in catalogue.gpus.values()],
+        slices=[_slice(each.spec) for each in catalogue.slices.values()],
     )
 
 
@@ -86,6 +87,15 @@ def _gpu(spec: GpuSpec) -> shape.GpuRow:
         total_memory_bytes=spec.total_memory_bytes,
         nvlink=spec.nvlink,
         tdp_watts=spec.tdp_watts,
+    )
+
+
+def _slice(spec: GpuSpec) -> shape.SliceRow:
+    return shape.SliceRow(
+        **_gpu(spec).model_dump(),
+        mig_of=spec.mig_of,
+        mig_profile=spec.mig_profile,
+        mig_instances=spec.mig_instances,
     )
 
 

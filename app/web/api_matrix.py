@@ -91,8 +91,9 @@ def _gpus(text: str, catalogue: Catalogue, problems: list[Problem]) -> Iterator[
         name = str(slug).strip().lower()
         if not name:
             continue
-        if name in catalogue.gpus:
-            yield catalogue.gpus[name].spec
+        card = catalogue.card(name)
+        if card is not None:
+            yield card.spec
         else:
             nearest = nearest_name(name, list(catalogue.gpus))
             problems.append(Problem("unknown_gpu", "gpus", name[:256], (("nearest", nearest),)))

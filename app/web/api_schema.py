@@ -261,6 +261,14 @@ class GpuRow(Shape):
     tdp_watts: int | None
 
 
+class SliceRow(GpuRow):
+    """A MIG slice, named and sized like a card; `mig_instances` of it fit on one `mig_of`."""
+
+    mig_of: str
+    mig_profile: str
+    mig_instances: int
+
+
 class ReleaseRow(Shape):
     """A vLLM release with rules of its own."""
 
@@ -280,10 +288,11 @@ class ModelList(Shape):
 
 
 class GpuList(Shape):
-    """All cards."""
+    """All cards, and the MIG slices whose memory is known."""
 
     data_version: str
     gpus: list[GpuRow]
+    slices: list[SliceRow]
 
 
 class ReleaseList(Shape):

@@ -126,7 +126,7 @@ def _with_fitting_server(answers: Answers, catalogue: Catalogue) -> Answers:
     card = (answers.gpu or "").lower()
     if server is not None and not card and "gpu" not in answers.unsure:
         return answers.with_changes(gpu=server.gpu)
-    if server is None or card not in catalogue.gpus or server.gpu == card:
+    if server is None or catalogue.card(card) is None or server.gpu == card:
         return answers
     same_size = (
         each.slug

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.catalog.catalogue import Catalogue
+from app.catalog.gpus import CatalogueGpu
 from app.catalog.model_search import nearest_names
 from app.catalog.servers import Server
 from app.core.gpu_spec import GpuSpec
@@ -85,11 +87,16 @@ def _server(answers: Answers, catalogue: Catalogue) -> Server | None:
 
 
 def _named(name: str, catalogue: Catalogue) -> GpuSpec:
-    found = catalogue.gpus.get(name.strip().lower())
+    found = catalogue.card(name.strip().lower())
     if found is not None:
         return found.spec
-    nearest = ", ".join(nearest_names(catalogue.gpus, name))  # `h100` is short for several
+    nearest = ", ".join(nearest_names(_names(name, catalogue), name))  # `h100` is short for several
     raise UnusableAnswerError(Problem("unknown_gpu", "gpu", name, (("nearest", nearest),)))
+
+
+def _names(name: str, catalogue: Catalogue) -> Mapping[str, CatalogueGpu]:
+    """Return the slugs to suggest from: slices only to those who wrote `mig`."""
+    return catalogue.slices if "mig" in name.lower() else catalogue.gpus
 
 
 def _unnamed_card(total_memory_bytes: int) -> GpuSpec:

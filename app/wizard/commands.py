@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Final
 
+from app.core.gpu_spec import GpuSpec
 from app.core.layout import Layout
 from app.core.units import AUTO_MAX_MODEL_LEN
 from app.wizard.answers import Answers
@@ -59,21 +60,26 @@ def serve_command(hf_id: str, answers: Answers) -> str:
     return _lines(["vllm serve " + shlex.quote(hf_id), *_shell_flags(answers)])
 
 
-def container_commands(hf_id: str, answers: Answers, vllm_version: str) -> dict[str, str]:
-    """Write every way to start the release's image, by name: docker, compose, kubernetes."""
+def container_commands(
+    hf_id: str, answers: Answers, vllm_version: str, gpu: GpuSpec | None = None
+) -> dict[str, str]:
+    """Write every way to start the release's image, by name: docker, compose, kubernetes.
+
+    A MIG slice is named as NVIDIA's container toolkit does (`0:1` is slice 1 of card 0), and in
+    Kubernetes as the device plugin's mixed strategy does.
+    """
     image = image_of(vllm_version)
     return {
-        "docker": docker_command(hf_id, answers, image),
-        "compose": compose_file(hf_id, answers, image),
-        "kubernetes": kubernetes_deployment(hf_id, answers, image),
+        "docker": docker_command(hf_id, answers, image, gpu),
+        "compose": compose_file(hf_id, answers, image, gpu),
+        "kubernetes": kubernetes_deployment(hf_id, answers, image, gpu),
     }
 
 
-def docker_command(hf_id: str, answers: Answers, image: str) -> str:
+def docker_command(hf_id: str, answers: Answers, image: str, gpu: GpuSpec | None = None) -> str:
     """Write `docker run` for one copy, on the first cards of the host."""
-    cards = _cards_per_copy(answers)
     parts = [
-        f"""docker run --gpus '"device={",".join(map(str, range(cards)))}"'""",
+        f"""docker run --gpus '"device={",".join(_devices(answers, 0, gpu))}"'""",
         "--ipc=host",
         f"-p {PORT}:{PORT}",
         f"-v ~/.cache/huggingface:{MODELS_FOLDER}",
@@ -83,12 +89,11 @@ def docker_command(hf_id: str, answers: Answers, image: str) -> str:
     return _lines([*parts, *_shell_flags(answers)])
 
 
-def compose_file(hf_id: str, answers: Answers, image: str) -> str:
+def compose_file(hf_id: str, answers: Answers, image: str, gpu: GpuSpec | None = None) -> str:
     """Write a compose file with one service for each copy, each on cards of its own."""
-    cards = _cards_per_copy(answers)
     lines = ["services:"]
     for copy in range(answers.replicas):
-        devices = [str(copy * cards + card) for card in range(cards)]
+        devices = _devices(answers, copy, gpu)
         lines += [
             f"  vllm-{copy}:",
             f"    image: {image}",
@@ -108,8 +113,11 @@ def compose_file(hf_id: str, answers: Answers, image: str) -> str:
     return "\n".join(lines)
 
 
-def kubernetes_deployment(hf_id: str, answers: Answers, image: str) -> str:
+def kubernetes_deployment(
+    hf_id: str, answers: Answers, image: str, gpu: GpuSpec | None = None
+) -> str:
     """Write a Deployment whose replicas are the copies; a Service in front shares the load."""
+    resource = f"mig-{gpu.mig_profile}" if gpu is not None and gpu.mig_profile else "gpu"
     return "\n".join(
         [
             "apiVersion: apps/v1",
@@ -131,7 +139,7 @@ def kubernetes_deployment(hf_id: str, answers: Answers, image: str) -> str:
             "          args:",
             *(f"            - {_yaml(word)}" for word in _words(hf_id, answers)),
             "          resources:",
-            f"            limits: {{nvidia.com/gpu: {_cards_per_copy(answers)}}}",
+            f"            limits: {{nvidia.com/{resource}: {_cards_per_copy(answers)}}}",
             "          volumeMounts:",
             "            - {name: shm, mountPath: /dev/shm}",
             "      volumes:",
@@ -143,6 +151,15 @@ def kubernetes_deployment(hf_id: str, answers: Answers, image: str) -> str:
 def image_of(vllm_version: str) -> str:
     """Name the image of a release on Docker Hub."""
     return f"vllm/vllm-openai:v{vllm_version}"
+
+
+def _devices(answers: Answers, copy: int, gpu: GpuSpec | None) -> list[str]:
+    """Number the cards of one copy, or its slice as card and slice."""
+    cards = _cards_per_copy(answers)
+    numbers = range(copy * cards, (copy + 1) * cards)
+    if gpu is None or not gpu.mig_instances:
+        return [str(number) for number in numbers]
+    return ["{}:{}".format(*divmod(number, gpu.mig_instances)) for number in numbers]
 
 
 def _cards_per_copy(answers: Answers) -> int:

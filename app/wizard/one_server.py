@@ -46,7 +46,7 @@ def server_for(
 def servers_with(gpu: str, catalogue: Catalogue) -> list[Server]:
     """Return the servers with a card, the smallest first; usual sizes where none is listed."""
     listed = [each for each in catalogue.servers.values() if each.gpu == gpu]
-    if gpu in catalogue.gpus and not listed:
+    if not listed and catalogue.card(gpu) is not None:
         return [Server(f"{cards}x-{gpu}", "", gpu, cards, "none", 1, "") for cards in SERVER_SIZES]
     return sorted(listed, key=lambda each: each.cards)
 

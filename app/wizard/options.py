@@ -31,6 +31,7 @@ NEVER_WORKS: Final = frozenset(
         "heads_not_divisible",
         "kv_dtype_not_supported",
         "dcp_not_supported",
+        "mig_not_joined",
         "expert_split_not_supported",
         "quantization_not_supported",
         "architecture_unknown",

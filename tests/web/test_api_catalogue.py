@@ -28,6 +28,17 @@ def test_cards_are_listed_with_what_is_known(client: StrictClient) -> None:
     assert any(each["total_memory_bytes"] is None for each in gpus.values())
 
 
+def test_slices_are_listed_apart_and_sized_by_name(client: StrictClient) -> None:
+    """A slice is no card of the list, but is asked for like one."""
+    slices = {each["slug"]: each for each in client.get("/api/v1/gpus").json()["slices"]}
+    one = slices["h200-mig-3g.71gb"]
+    assert (one["mig_of"], one["mig_profile"], one["mig_instances"]) == ("h200", "3g.71gb", 2)
+    answer = client.get(f"/api/v1/sizing?model=llama-3.1-8b&gpu={one['slug']}&max_model_len=8192")
+    assert answer.json()["verdict"]["fits"]
+    near = client.get("/api/v1/sizing?model=llama-3.1-8b&gpu=h200-mig-3g.72gb")
+    assert "h200-mig-3g.71gb" in near.text
+
+
 def test_releases_are_listed_oldest_first(client: StrictClient) -> None:
     """The default release is among them."""
     listed = client.get("/api/v1/releases").json()

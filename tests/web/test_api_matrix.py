@@ -75,6 +75,15 @@ def test_cards_may_be_listed_with_commas(client: StrictClient) -> None:
     assert [each["gpu"] for each in found] == ["h200-nvl", "l40s"]
 
 
+def test_slices_are_sized_where_they_are_asked_for(client: StrictClient) -> None:
+    """Named in the list a slice has its rows; groups of it carry their reason."""
+    layouts = '[{}, {"tensor_parallel_size": 2}]'
+    small = {"model": "llama-3.1-8b", "checkpoint": ""}
+    found = rows(client, **small, gpus="h200-mig-3g.71gb", layouts=layouts)
+    assert [each["ok"] for each in found] == [True, False]
+    assert found[1]["reason"]["code"] == "mig_not_joined"
+
+
 @pytest.mark.parametrize(
     ("inputs", "field", "code"),
     [

@@ -411,3 +411,21 @@ def test_memory_of_other_processes_is_asked_for_and_explained(client: StrictClie
     assert "no other process on the card" in result
     assert 'class="term--other_processes"' in result
     assert "would be needed on a card of" in result
+    assert "The cards serve nothing else." not in result
+    alone = client.get("/en/workbench?model=llama-3.1-8b&gpu=l40s").text
+    assert "The cards serve nothing else." in alone
+
+
+def test_a_slice_is_offered_apart_and_never_as_a_group(client: StrictClient) -> None:
+    """The question and the workbench list slices by themselves; the matrix leaves them out."""
+    slug = "h200-mig-1g.35gb"
+    asked = client.get(f"/de/auslegung/karten?model=llama-3.1-8b&gpu={slug}").text
+    assert "Eine MIG-Scheibe einer Karte" in asked
+    assert re.search(rf'value="gpu:{re.escape(slug)}" checked', asked)
+    query = urlencode({"model": "llama-3.1-8b", "gpu": slug, "max_model_len": "8192"})
+    result = client.get(f"/en/workbench?{query}").text
+    assert '<optgroup label="MIG slices">' in result
+    assert "up to 4 of them fit on a card" in result
+    group = client.get(f"/en/workbench?{query}&tensor_parallel_size=2").text
+    assert "MIG slices do not work as a group" in group
+    assert "MIG" not in client.get("/en/matrix?model=llama-3.1-8b").text

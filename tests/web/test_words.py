@@ -29,6 +29,7 @@ NUMBERS = (
     "weights_bytes", "free_bytes", "requested_gib", "free_gib", "num_attention_heads",
     "tensor_parallel_size", "max_model_len", "derived_max_model_len", "missing_bytes", "like",
     "architecture", "model", "revision", "other_processes_gib", "other_processes_bytes",
+    "mig_instances",
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from app.wizard.answers import Answers, parse_answers
 from app.wizard.commands import (
     FLAGS,
     compose_file,
+    container_commands,
     docker_command,
     image_of,
     kubernetes_deployment,
@@ -98,3 +99,18 @@ def test_words_of_a_shell_stay_whole() -> None:
     text = serve_command("a b", LLAMA.with_changes(limit_mm_per_prompt='{"image":2}'))
     assert "'a b'" in text
     assert """'{"image":2}'""" in text
+
+
+def test_a_slice_is_named_as_the_toolkit_does(catalogue: Catalogue) -> None:
+    """Slice 0 of card 0 for docker; the fifth of four is on the next card; a resource of its own.
+
+    A whole card keeps its plain number.
+    """
+    gpu = catalogue.slices["rtx-pro-6000-server-mig-1g.24gb"].spec
+    answers = Answers(model="llama-3.1-8b", replicas=5)
+    written = container_commands(HF_ID, answers, "0.32.0", gpu)
+    assert """--gpus '"device=0:0"'""" in written["docker"]
+    assert 'device_ids: ["0:3"]' in written["compose"]
+    assert 'device_ids: ["1:0"]' in written["compose"]
+    assert "limits: {nvidia.com/mig-1g.24gb: 1}" in written["kubernetes"]
+    assert 'device_ids: ["4"]' in container_commands(HF_ID, answers, "0.32.0")["compose"]

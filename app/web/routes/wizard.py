@@ -174,6 +174,7 @@ def _offer_cards(case: Case) -> dict[str, Any]:
             *(group.gpu for group in cards if chosen == f"gpu:{group.gpu.slug}"),
             *other_cards(case.catalogue),
         ],
+        "slices": case.catalogue.slices.values(),
         "chosen_card": chosen,
     }
 

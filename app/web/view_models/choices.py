@@ -92,6 +92,7 @@ class BenchChoices:
     kv_cache_dtypes: tuple[Option, ...]
     cards: tuple[CardGroup, ...]
     other_cards: tuple[CatalogueGpu, ...]
+    slices: tuple[CatalogueGpu, ...]
     servers: tuple[Server, ...]
     tensor_parallel_sizes: tuple[Option, ...]
     releases: tuple[Release, ...]
@@ -114,6 +115,7 @@ class Choices:
             kv_cache_dtypes=kv_cache_dtype_options(answers, catalogue, release),
             cards=offered_cards(catalogue),
             other_cards=other_cards(catalogue),
+            slices=tuple(catalogue.slices.values()),
             servers=_servers_of(answers.gpu, catalogue.servers),
             tensor_parallel_sizes=tensor_parallel_options(answers, catalogue),
             releases=tuple(reversed(catalogue.releases.rows)),

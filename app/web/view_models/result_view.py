@@ -173,7 +173,10 @@ class ResultViews:
             checkpoint_id=checkpoint_id,
             command=serve_command(checkpoint_id or PLACEHOLDER, answers),
             containers=container_commands(
-                checkpoint_id or PLACEHOLDER, answers, result.request.release.version
+                checkpoint_id or PLACEHOLDER,
+                answers,
+                result.request.release.version,
+                result.request.gpu,
             ),
             permalink=links.permalink,
             quote_href=links.quote,
