@@ -11,7 +11,7 @@ from typing import Any, Final
 from app.catalog.catalogue import Catalogue
 from app.catalog.checkpoints import precisions_of
 from app.catalog.config_model import ConfigModel, model_from_config
-from app.catalog.hf_config import ConfigError, knows_architecture, read_config
+from app.catalog.hf_config import ConfigError, knows_architecture
 from app.catalog.model_search import FoundModel, find_model, nearest_models
 from app.catalog.models import CatalogueModel
 from app.catalog.supposed_checkpoint import suppose_checkpoint
@@ -186,15 +186,9 @@ def _file_of(error: ConfigError) -> str:
 
 def _read(config: Mapping[str, Any], field: str) -> ModelSpec:
     try:
-        return _read_text(canonical_json(config))
+        return _read_model(canonical_json(config), None, "", assume_unknown=False).spec
     except ConfigError as error:
         raise _unusable(error, field) from None
-
-
-@lru_cache(maxsize=64)
-def _read_text(text: str) -> ModelSpec:
-    """Read the config of a catalogue model with overrides once, for the same reason."""
-    return read_config(json.loads(text))
 
 
 def _unusable(error: ConfigError, field: str) -> Exception:
