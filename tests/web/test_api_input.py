@@ -231,7 +231,7 @@ def test_no_model_card_and_flags_fail(client: StrictClient, data: st.DataObject)
     flags = data.draw(st.sets(st.sampled_from(sorted(FLAGS)), max_size=6))
     query = {
         "model": data.draw(st.sampled_from(sorted(catalogue.models))),
-        "gpu": data.draw(st.sampled_from(sorted(catalogue.gpus))),
+        "gpu": data.draw(st.sampled_from(sorted([*catalogue.gpus, *catalogue.slices]))),
         **{name: data.draw(st.sampled_from(FLAGS[name])) for name in sorted(flags)},
     }
     response = client.get(f"/api/v1/sizing?{urlencode(query)}")

@@ -78,6 +78,18 @@ def test_shortage_is_the_larger_of_both_ways(catalogue: Catalogue) -> None:
     assert verdict.margin_bytes / GIB == pytest.approx(-(1 - 0.7683) * 20, abs=0.02)
 
 
+def test_shortage_is_what_other_processes_hold_of_the_budget(catalogue: Catalogue) -> None:
+    """A budget of 92 % beside 40 GiB of others is short by what is not free, not by nothing."""
+    result = sized(catalogue, model="llama-3.1-8b", checkpoint=None, other_processes_gib=40.0)
+    assert result.reason is not None
+    numbers = dict(result.reason.numbers)
+    margin = verdict_of(result).margin_bytes
+    assert margin is not None
+    missing = float(numbers["requested_gib"]) - float(numbers["free_gib"])
+    assert margin == pytest.approx(-missing * GIB, abs=1)
+    assert missing > 30
+
+
 def test_shortage_counts_weights_beyond_the_planning_memory(catalogue: Catalogue) -> None:
     """BF16 on one card is short by all that the rule lacks for weights and one request."""
     verdict = verdict_of(sized(catalogue, checkpoint="meta-llama/Llama-3.3-70B-Instruct"))

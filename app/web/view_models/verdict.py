@@ -112,3 +112,5 @@ def _shortage(reason: Reason) -> Iterator[int]:
         yield -int(numbers["missing_bytes"])
     elif "needed_gib" in numbers and "available_gib" in numbers:
         yield int((float(numbers["available_gib"]) - float(numbers["needed_gib"])) * GIB)
+    elif "requested_gib" in numbers and "free_gib" in numbers:
+        yield int((float(numbers["free_gib"]) - float(numbers["requested_gib"])) * GIB)
