@@ -5,6 +5,7 @@ Source: vllm/v1/core/kv_cache_utils.py (0.33: kv_cache_planning.py) `get_kv_cach
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -171,16 +172,13 @@ def longest_length(shape: CacheShape, release: Release, stage: int, usable: int)
 
     Source: `_estimate_max_model_len_from_groups`, a binary search.
     """
-    left, right = 1, shape.length.max_model_len
-    longest = 0
-    while left <= right:
-        middle = (left + right) // 2
-        needed = _needed_bytes(shape.grouping, _shorter(shape.length, middle), release, stage)
-        if needed <= usable:
-            longest, left = middle, middle + 1
-        else:
-            right = middle - 1
-    return longest
+    lengths = range(1, shape.length.max_model_len + 1)
+
+    def needed(max_model_len: int) -> int:
+        length = _shorter(shape.length, max_model_len)
+        return _needed_bytes(shape.grouping, length, release, stage)
+
+    return bisect_right(lengths, usable, key=needed)
 
 
 def _needed_bytes(grouping: Grouping, length: RequestLength, release: Release, stage: int) -> int:

@@ -6,7 +6,7 @@ Mirrors the KVCacheSpec classes of vllm/v1/kv_cache_interface.py as far as memor
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from app.core.units import ceil_div
 
@@ -22,8 +22,7 @@ SpecKind = Literal[
 _FULL = frozenset({"full_attention", "mla"})
 
 
-@dataclass(frozen=True, slots=True)
-class RequestLength:
+class RequestLength(NamedTuple):
     """What a request's blocks depend on.
 
     `max_model_len` tokens; `max_in_flight_tokens` are scheduled and not yet settled, so windows

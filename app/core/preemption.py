@@ -54,7 +54,7 @@ class HeldBlocks:
 def held_blocks(workload: Workload, shape: CacheShape, *, prefix_caching: bool) -> HeldBlocks:
     """Count the blocks of a random request at a random moment; empty where none is accepted."""
     prefix = workload.shared_prefix_tokens if prefix_caching else 0
-    length = replace(shape.length, max_in_flight_tokens=0)
+    length = shape.length._replace(max_in_flight_tokens=0)
     return _held(workload, _without_bytes(shape.grouping), length, prefix)
 
 

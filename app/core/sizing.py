@@ -69,7 +69,8 @@ class _Plan:
     """What is settled before the cache is laid out: the same for every copy of a layout.
 
     `weights` are bytes per rank of each pipeline stage, `copy_bytes` those the planning rule counts
-    for one copy. `estimate` is None where release or card give no ground for one.
+    for one copy. `estimate` is None where release or card give no ground for one; then `memory`,
+    the bar of one card, is empty.
     """
 
     resolved: ResolvedEngineArgs
@@ -78,6 +79,8 @@ class _Plan:
     checkpoint_bytes: int
     copy_bytes: int
     estimate: _Estimate | None
+    memory: tuple[MemoryTerm, ...]
+    assumptions: tuple[Assumption, ...]
 
 
 def size(request: SizingRequest) -> SizingResult:
@@ -121,16 +124,21 @@ def _plan(request: SizingRequest) -> _Plan | Reason:
     try:
         resolved = resolve_engine_args(request)
         weights = weights_bytes_per_rank(request, resolved)
-        return _Plan(
-            resolved=resolved,
-            weights=weights,
-            shape=cache_shape(request, resolved),
-            checkpoint_bytes=checkpoint_bytes(request.model, request.checkpoint),
-            copy_bytes=copy_weights_bytes(request, resolved),
-            estimate=_estimate(request, resolved, weights),
-        )
+        shape = cache_shape(request, resolved)
+        copy_bytes = copy_weights_bytes(request, resolved)
     except Refusal as refusal:
         return refusal.reason
+    estimate = _estimate(request, resolved, weights)
+    return _Plan(
+        resolved=resolved,
+        weights=weights,
+        shape=shape,
+        checkpoint_bytes=checkpoint_bytes(request.model, request.checkpoint),
+        copy_bytes=copy_bytes,
+        estimate=estimate,
+        memory=_memory(request, shape, estimate),
+        assumptions=_assumptions(request, estimate),
+    )
 
 
 def _estimate(
@@ -188,14 +196,14 @@ def _answer(
         cache=cache,
         weights_bytes_per_rank=max(plan.weights),
         checkpoint_bytes=plan.checkpoint_bytes,
-        memory=_memory(request, shape, estimate),
+        memory=plan.memory,
         available_kv_cache_memory=_available(request, expected),
         tokens_range=expected.tokens,
         concurrency_range=expected.concurrency,
         planning=planned,
         verdict_requests=_verdict(request, planned, cache, expected, reason),
         log_lines=() if cache is None else log_lines(request.release, request.gpu, cache),
-        assumptions=_assumptions(request, estimate),
+        assumptions=plan.assumptions,
         cold_concurrency=expected.cold_concurrency,
         warm_concurrency=expected.warm_concurrency,
         widest_term=expected.widest_term,

@@ -7,10 +7,8 @@ import pytest
 
 from app.core.engine import EngineArgs
 from app.core.engine_defaults import resolve_engine_args
-from app.core.grouping import Grouping, group_layers
 from app.core.kv_cache import CacheShape, cache_for, cache_shape
 from app.core.kv_spec import KvSpec
-from app.core.layer_cache import CacheContext
 from app.core.layout import Layout
 from app.core.packed_tuples import slot_bytes, tuple_bytes, tuple_groups
 from app.core.reasons import Reason, Refusal
@@ -170,35 +168,14 @@ def test_caches_that_no_kernel_reads_are_refused_in_vllms_words(
     assert text in refusal(request_, 40).vllm_error
 
 
-def test_groupings_are_worked_out_once() -> None:
-    """The same model in the same context gives the same object, a refusal included."""
-    request = asked("gemma-3-27b-text")
-    assert shape(request).grouping is shape(request).grouping
-    context = CacheContext(
-        release=request.release,
-        capability=(9, 0),
-        gpu_name="NVIDIA H100",
-        tensor_parallel_size=1,
-        pipeline_parallel_size=1,
-        decode_context_parallel_size=1,
-        cache_dtype="fp8_ds_mla",
-        dtype="bfloat16",
-        user_block_size=None,
-        hybrid_manager=True,
-        mamba_cache_mode="none",
-        ssm_dtype="auto",
-        num_speculative_tokens=0,
-        draft_layers=0,
-        mm_prefix=False,
-    )
-    kept: list[Refusal | Grouping] = []
-    for _ in range(2):
-        try:
-            kept.append(group_layers(request.model, context))
-        except Refusal as again:
-            kept.append(again)
-    assert isinstance(kept[0], Refusal)
-    assert kept[0] is kept[1]
+def test_cards_that_differ_in_name_alone_share_a_grouping_and_not_a_refusal() -> None:
+    """Two kinds of V100 give the same object; the refusal of FP8 names each by its own name."""
+    cards = ("v100-pcie-32gb", "v100-sxm2-32gb")
+    first, second = (shape(asked("apertus-8b", card)).grouping for card in cards)
+    assert first is second
+    for card in cards:
+        numbers = dict(refusal(asked("apertus-8b", card, kv_cache_dtype="fp8"), 10).numbers)
+        assert numbers["gpu_name"] == gpus()[card].name
 
 
 LATENT = KvSpec("mla", 256, 100)
