@@ -148,6 +148,9 @@ class TensorGroup:
                   unused      in the files, never loaded
     dtype         in the files: None for the model's own, else one of DTYPE_BYTES.
     loaded_dtype  as vLLM's parameter, unquantised whatever the files say; None: as in the files.
+    fallback_dtype
+                  the same on cards without vLLM's router kernels (neither Hopper nor the SM100
+                  family); None: as on these.
     least_share   intermediate size of an expert that tensor parallelism leaves a rank at least,
                   padded up to it (0: none).
     """
@@ -164,6 +167,7 @@ class TensorGroup:
     part: str = "model"
     dtype: str | None = None
     loaded_dtype: str | None = None
+    fallback_dtype: str | None = None
     least_share: int = 0
 
 

@@ -25,6 +25,8 @@ from app.core.storage_schemes import STORAGE_SCHEMES, UNQUANTIZED, StorageScheme
 # itself is quantised: vllm/model_executor/layers/attention/mla_attention.py
 # `process_weights_after_loading` (0.32.0).
 _ABSORBED = ".kv_b_proj"
+# vllm/model_executor/layers/fused_moe/router/gate_linear.py (0.17.1 to 0.33.0)
+_WITH_ROUTER_KERNELS = frozenset({"hopper", "sm100"})
 _ABSORBED_ELEMENT_BYTES = 2
 # A tensor and the name of the scheme it is stored in.
 NamedTensor = tuple[TensorGroup, str]
@@ -144,7 +146,7 @@ def _parameter(
     group: TensorGroup, name: str, layout: Layout, card: Card, hidden_act: str
 ) -> Parameter:
     share = shard(least_expert(group, layout, card.release), layout)
-    scheme = _loaded_scheme(group, name, card.dtype)
+    scheme = _loaded_scheme(group, name, card)
     if group.module == "expert":
         padding = expert_padding(name, card.kind, hidden_act, card.release)
         share = pad_expert(share, group.sharding, padding)
@@ -173,7 +175,7 @@ def kept_scheme(scheme: StorageScheme, name: str, card: CardKind) -> StorageSche
     return scheme
 
 
-def _loaded_scheme(group: TensorGroup, name: str, dtype: str) -> StorageScheme:
-    if group.loaded_dtype:
-        return unquantized(group.loaded_dtype)
-    return stored_scheme(group, name, dtype)
+def _loaded_scheme(group: TensorGroup, name: str, card: Card) -> StorageScheme:
+    fallback = None if card.kind in _WITH_ROUTER_KERNELS else group.fallback_dtype
+    dtype = fallback or group.loaded_dtype
+    return unquantized(dtype) if dtype else stored_scheme(group, name, card.dtype)

@@ -94,6 +94,7 @@ class Release:
                                    (from 0.21.0 not those above 20 MiB)
     fp8_expert_blocks_refined      scales of FP8 experts get finer blocks where a rank's share holds
                                    no whole block (before 0.29.0 the start is refused)
+    towers_on_first_stage          later pipeline stages hold no vision or audio tower
     expert_least_share             experts whose class asks for it keep a least share on every rank
     mrope_positions_quadrupled     M-RoPE's table has four times the positions (0.32.0: only where
                                    the model asks for it)
@@ -166,6 +167,7 @@ class Release:
     memory_estimate: bool
     weight_blocks_split: bool
     fp8_expert_blocks_refined: bool
+    towers_on_first_stage: bool
     expert_least_share: bool
     mrope_positions_quadrupled: bool
     sm100_mxfp4_expert_multiple: int

@@ -20,11 +20,14 @@ from app.core.parameters import (
     stored_scheme,
 )
 from app.core.pipeline_stages import stages_by_layer
+from app.core.releases import Release
 from app.core.request import SizingRequest
 from app.core.shards import split_of
 from app.core.tensor_runs import TensorRuns, tensor_runs
 from app.core.units import GIB
 from app.core.weight_rules import check_weights
+
+_TOWERS = frozenset({"vision", "audio"})
 
 
 def checkpoint_bytes(model: ModelSpec, checkpoint: Checkpoint) -> int:
@@ -105,7 +108,7 @@ def _loaded_bytes(
     model: ModelSpec, tensors: TensorRuns, layout: Layout, card: Card
 ) -> tuple[int, ...]:
     """Sum the tensors as the allocator rounds them."""
-    sums = _StageSums(model, layout)
+    sums = _StageSums(model, layout, card.release)
     sizes = _bytes_of_kinds(tensors, split_of(layout), card, model.hidden_act)
     for layer, kind in tensors.runs:
         for module, size in sizes[kind]:
@@ -139,23 +142,30 @@ def _created_bytes(
     card: Card,
     parts: frozenset[str],
 ) -> tuple[int, ...]:
-    sums = _StageSums(model, layout)
+    sums = _StageSums(model, layout, card.release)
     for parameter in rank_parameters(model, quantization, layout, card, parts):
         sums.add(parameter.layer, parameter.module, parameter.created_bytes)
     return tuple(sums.totals)
 
 
 class _StageSums:
-    """Bytes of each pipeline stage; a tied embedding counts on the first and on the last."""
+    """Bytes of each pipeline stage; a tied embedding counts on the first and on the last.
 
-    def __init__(self, model: ModelSpec, layout: Layout) -> None:
+    Towers count on every stage, or on the first alone. Source: vllm/model_executor/models/
+    interfaces.py `_mark_tower_model` (0.33.0).
+    """
+
+    def __init__(self, model: ModelSpec, layout: Layout, release: Release) -> None:
         stages = layout.pipeline_parallel_size
         self.totals = [0] * stages
         self._stages_of = stages_by_layer(model.num_hidden_layers, stages)
         self._tied = model.tie_word_embeddings
+        self._on_first = _TOWERS if release.towers_on_first_stage else frozenset()
 
     def add(self, layer: int, module: str, size_bytes: int) -> None:
         stages = self._stages_of[layer]
+        if module in self._on_first:
+            stages = (0,)
         if self._tied and module == "embed":
             stages = tuple({*stages, len(self.totals) - 1})
         for stage in stages:

@@ -100,7 +100,7 @@ class Experts:
     `latent_size` is set where experts work in a smaller space (Nemotron-3 Super). `correction` is
     the name of the router's FP32 score correction, empty where there is none. `sequence_parallel`:
     vLLM can run the family's experts sequence parallel, with the shared expert whole on every rank.
-    `least_share` as in TensorGroup.
+    `least_share` and the router's dtypes as in TensorGroup.
     """
 
     hidden_size: int
@@ -115,6 +115,7 @@ class Experts:
     router: str = "gate"
     router_bias: bool = False
     router_loaded_dtype: str | None = None
+    router_fallback_dtype: str | None = None
     shared: str = "shared_experts"
     names: tuple[str, str, str] = MLP_NAMES
     sequence_parallel: bool = False
@@ -130,6 +131,7 @@ def experts(layer: LayerTensors, name: str, shape: Experts) -> None:
         (shape.count, hidden),
         bias=shape.router_bias,
         loaded_dtype=shape.router_loaded_dtype,
+        fallback_dtype=shape.router_fallback_dtype,
     )
     if shape.correction:
         layer.vector(f"{name}.{shape.correction}", "router", shape.count, dtype="float32")

@@ -51,6 +51,7 @@ class Traits:
     router: str = "gate"
     router_bias: bool = False
     router_loaded_dtype: str | None = None
+    router_fallback_dtype: str | None = None
     correction: str = ""
     expert_bias: bool = False
     expert_size_keys: tuple[str, ...] = ("moe_intermediate_size", "intermediate_size")
@@ -119,6 +120,7 @@ def read_experts(text: Fields, shape: Shape, traits: Traits) -> Experts | None:
         router=traits.router,
         router_bias=traits.router_bias,
         router_loaded_dtype=traits.router_loaded_dtype,
+        router_fallback_dtype=traits.router_fallback_dtype,
         shared=traits.shared,
         names=traits.expert_names,
         sequence_parallel=traits.sequence_parallel,

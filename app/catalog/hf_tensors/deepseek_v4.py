@@ -6,7 +6,8 @@ nvidia/mtp.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from app.catalog.hf_fields import Fields
 from app.catalog.hf_tensors.blocks import Ends, Experts, ends, experts
@@ -68,11 +69,17 @@ def deepseek_v4(config: Fields, text: Fields, traits: Traits) -> list[TensorGrou
     for number in range(text.integer("num_nextn_predict_layers", 0, high=64)):
         position = shape.num_hidden_layers + number
         groups += _draft(sizes, moe, ratios[position] if position < len(ratios) else 0)
-    tables = {ratio > 1 for ratio in ratios[: shape.num_hidden_layers]} or {False}
+    return groups + _rotary_tables(text, ratios[: shape.num_hidden_layers])
+
+
+def _rotary_tables(text: Fields, ratios: Sequence[int]) -> list[TensorGroup]:
+    """One table for compressed layers, one for the others, which are neighbours at the start."""
     rope = text.integer("qk_rope_head_dim", 64, high=LARGEST_COUNT)
-    return groups + [
-        table for _ in tables for table in rotary_cache(text, rope, whole=True, dtype="float32")
-    ]
+    table = rotary_cache(text, rope, whole=True, dtype="float32")
+    plain = [index for index, ratio in enumerate(ratios) if ratio <= 1]
+    if len(plain) == len(ratios):
+        return table
+    return table + [replace(each, layer=plain[0]) for each in table if plain]
 
 
 def _read_sizes(text: Fields, shape: Shape) -> Sizes:

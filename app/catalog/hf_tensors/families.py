@@ -15,7 +15,13 @@ LLAMA = Traits()
 QWEN2 = Traits(qkv_bias=True, bias_is_fixed=True)
 QWEN3 = Traits(qk_norm="head")
 QWEN3_MOE = replace(QWEN3, ends_on="everywhere")
-QWEN3_NEXT = Traits(qk_norm="head", shared="shared_expert", shared_gate=True, ends_on="everywhere")
+QWEN3_NEXT = Traits(
+    qk_norm="head",
+    shared="shared_expert",
+    shared_gate=True,
+    sequence_parallel=True,
+    ends_on="everywhere",
+)
 DEEPSEEK = Traits(correction=GATE_CORRECTION, sequence_parallel=True)
 GEMMA3 = Traits(
     qk_norm="head",
@@ -102,7 +108,9 @@ FAMILIES: dict[str, Traits] = {
         scalars=("mlp.act_fn.alpha_p", "mlp.act_fn.alpha_n"),
     ),
     "mimo_v2_flash": Traits(correction=GATE_CORRECTION, router_loaded_dtype="float32"),
-    "nemotron_h": Traits(correction=GATE_CORRECTION, sequence_parallel=True),
+    "nemotron_h": Traits(
+        correction=GATE_CORRECTION, sequence_parallel=True, router_fallback_dtype="float32"
+    ),
     "granitemoehybrid": Traits(tied=True),
 }
 

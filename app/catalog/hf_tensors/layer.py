@@ -51,10 +51,13 @@ class LayerTensors:
         units: int = 0,
         bias: bool = False,
         loaded_dtype: str | None = None,
+        fallback_dtype: str | None = None,
     ) -> None:
-        """Add a matrix that stays in the model's dtype, or that vLLM holds in `loaded_dtype`."""
+        """Add a matrix that stays in the model's dtype, or that vLLM holds in another."""
         made = TensorGroup(name, module, self.layer, *shape, 1, sharding, units)
-        self._add(replace(made, loaded_dtype=loaded_dtype), bias=bias)
+        self._add(
+            replace(made, loaded_dtype=loaded_dtype, fallback_dtype=fallback_dtype), bias=bias
+        )
 
     def unpacked(self, name: str, module: str, shape: tuple[int, int], loaded_dtype: str) -> None:
         """Add a replicated linear layer that the files may quantise and vLLM never does."""
