@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import count
 
 from app.core.result import SizingResult
 from app.core.shared_card import SharedCard, instance_of, shared_card
@@ -42,14 +41,16 @@ def place(results: Sequence[SizingResult], most: int) -> Placement:
     singles = [card[0] for card in apart if card[0] not in alone]
     fits = _fitting(results)
     for at in sorted(singles, key=lambda each: -_held(results[each])):
-        for number in count():
-            if number == len(packed):
-                packed.append((at,))
-            elif not alone.intersection(packed[number]) and fits((*packed[number], at)):
-                packed[number] = (*packed[number], at)
-            else:
-                continue
-            break
+        with_room = (
+            number
+            for number, card in enumerate(packed)
+            if not alone.intersection(card) and fits((*card, at))
+        )
+        number = next(with_room, None)
+        if number is None:
+            packed.append((at,))
+        else:
+            packed[number] = (*packed[number], at)
     return Placement(tuple(packed), tuple(_shared(packed, results)))
 
 
