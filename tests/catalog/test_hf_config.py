@@ -9,21 +9,11 @@ import pytest
 from app.catalog.hf_config import read_config
 from app.catalog.hf_fields import ConfigError
 from app.core.model_spec import ModelSpec
+from tests.configs import LLAMA_CONFIG
 from tests.shipped import catalogue
 
 ROOT = Path(__file__).parents[2]
-LLAMA: Mapping[str, object] = {
-    "architectures": ["LlamaForCausalLM"],
-    "model_type": "llama",
-    "hidden_size": 4096,
-    "intermediate_size": 14336,
-    "num_hidden_layers": 32,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "vocab_size": 128_256,
-    "max_position_embeddings": 131_072,
-    "tie_word_embeddings": False,
-}
+LLAMA: Mapping[str, object] = LLAMA_CONFIG | {"tie_word_embeddings": False}
 
 
 def elements(model: ModelSpec, parts: frozenset[str]) -> int:

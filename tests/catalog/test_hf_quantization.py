@@ -12,19 +12,10 @@ from app.catalog.quantization_selection import LARGEST_REGEX_LIST
 from app.core.checkpoint import Quantization
 from app.core.parameters import SchemeBook
 from app.core.storage_schemes import STORAGE_SCHEMES, UNQUANTIZED
+from tests.configs import LLAMA_CONFIG
 
 Block = Mapping[str, object]
-LLAMA: Block = {
-    "architectures": ["LlamaForCausalLM"],
-    "model_type": "llama",
-    "hidden_size": 4096,
-    "intermediate_size": 14336,
-    "num_hidden_layers": 4,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "vocab_size": 128_256,
-    "max_position_embeddings": 131_072,
-}
+LLAMA = LLAMA_CONFIG | {"num_hidden_layers": 4}
 QWEN_MOE: Block = {
     **LLAMA,
     "architectures": ["Qwen3MoeForCausalLM"],

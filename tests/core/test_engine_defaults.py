@@ -3,29 +3,12 @@
 import pytest
 
 from app.core.capture_sizes import capture_sizes
-from app.core.engine import EngineArgs, ResolvedEngineArgs, SpeculativeConfig
+from app.core.engine import ResolvedEngineArgs, SpeculativeConfig
 from app.core.engine_defaults import resolve_engine_args
 from app.core.kv_cache import cache_shape
 from app.core.layout import Layout
 from app.core.reasons import Refusal
-from app.core.request import SizingRequest
-from tests.core.oracle import gpus, models, releases
-
-
-def asked(
-    model: str = "llama-3.1-8b",
-    card: str = "h100-80gb-hbm3",
-    version: str = "0.33.0",
-    layout: Layout | None = None,
-    **args: object,
-) -> SizingRequest:
-    """Ask for a start."""
-    given = EngineArgs()
-    for flag, value in args.items():
-        given = given.with_flag(flag, value)
-    release, _ = releases().release_for(version)
-    spec, checkpoint = models()[model]
-    return SizingRequest(spec, checkpoint, gpus()[card], release, layout or Layout(), given)
+from tests.core.starts import asked
 
 
 def resolved(*args: object, **kwargs: object) -> ResolvedEngineArgs:

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from app.core.engine import EngineArgs
 from app.core.engine_defaults import resolve_engine_args
 from app.core.kv_cache import CacheShape, cache_for, cache_shape
 from app.core.kv_spec import KvSpec
@@ -15,23 +14,8 @@ from app.core.reasons import Reason, Refusal
 from app.core.request import SizingRequest
 from app.core.result import Cache
 from app.core.units import GIB
-from tests.core.oracle import gpus, models, releases
-
-
-def asked(
-    model: str = "llama-3.1-8b",
-    card: str = "h100-80gb-hbm3",
-    version: str = "0.33.0",
-    layout: Layout | None = None,
-    **args: object,
-) -> SizingRequest:
-    """Ask for a start."""
-    given = EngineArgs()
-    for flag, value in args.items():
-        given = given.with_flag(flag, value)
-    release, _ = releases().release_for(version)
-    spec, checkpoint = models()[model]
-    return SizingRequest(spec, checkpoint, gpus()[card], release, layout or Layout(), given)
+from tests.core.oracle import gpus
+from tests.core.starts import asked
 
 
 def shape(request: SizingRequest) -> CacheShape:

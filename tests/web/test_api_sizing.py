@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from tests.configs import LLAMA_CONFIG
 from tests.strict_client import StrictClient
 
 LLAMA = {
@@ -226,20 +227,7 @@ def test_the_permalink_opens_a_page(client: StrictClient, language: str) -> None
 
 def test_a_pasted_config_travels_in_the_permalink(client: StrictClient) -> None:
     """What was posted as a config.json is asked again with the link alone."""
-    config = {
-        "architectures": ["LlamaForCausalLM"],
-        "model_type": "llama",
-        "hidden_size": 4096,
-        "intermediate_size": 14336,
-        "num_hidden_layers": 32,
-        "num_attention_heads": 32,
-        "num_key_value_heads": 8,
-        "vocab_size": 128256,
-        "max_position_embeddings": 131072,
-        "torch_dtype": "bfloat16",
-        "rope_theta": 500000.0,
-    }
-    body = {"hf_config": config, "gpu": "h200-nvl", "max_model_len": "8K"}
+    body = {"hf_config": LLAMA_CONFIG, "gpu": "h200-nvl", "max_model_len": "8K"}
     answer = client.post("/api/v1/sizing", json=body).json()
     assert answer["ok"] is True
     assert answer["model"]["slug"] is None

@@ -1,7 +1,6 @@
 """Answers and catalogue make one request, or every reason why not."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -11,22 +10,11 @@ from app.core.request import SizingRequest
 from app.core.units import GIB
 from app.wizard.answers import Answers
 from app.wizard.sizing_request import Prepared, to_request
+from tests.configs import LLAMA_CONFIG
 
 LLAMA = Answers(
     model="llama-3.3-70b", checkpoint="nvidia/Llama-3.3-70B-Instruct-FP8", gpu="rtx-pro-6000-server"
 )
-LLAMA_CONFIG: dict[str, Any] = {
-    "architectures": ["LlamaForCausalLM"],
-    "model_type": "llama",
-    "hidden_size": 4096,
-    "intermediate_size": 14336,
-    "num_hidden_layers": 32,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "vocab_size": 128256,
-    "max_position_embeddings": 131072,
-    "torch_dtype": "bfloat16",
-}
 
 
 def requested(prepared: Prepared) -> SizingRequest:
