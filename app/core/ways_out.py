@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from app.core.checkpoint import Checkpoint
 from app.core.gpu_spec import GpuSpec
-from app.core.reasons import Number, Reason
+from app.core.reasons import Number
 from app.core.request import SizingRequest
 from app.core.result import SizingResult
 from app.core.sizing import size
@@ -146,27 +146,30 @@ def _utilizations(result: SizingResult, alternatives: Alternatives) -> Iterator[
     if result.resolved is None:
         return
     now = result.resolved.gpu_memory_utilization
-    if result.reason is not None and result.reason.code == "free_memory_below_request":
-        lower = [
-            _with_args(result.request, gpu_memory_utilization=each)
-            for each in (*LOWER_UTILIZATIONS, _free_share(result.reason))
-            if 0 < each < now
-        ]
-        yield from lower
-        for change, request in lower[-1:]:
-            for wider, candidate in _groups(request, alternatives):
-                yield (*change, *wider), candidate
+    free = _free_share(result)
+    if free is not None:
+        for utilization in (*LOWER_UTILIZATIONS, free):
+            if 0 < utilization < now:
+                yield _with_args(result.request, gpu_memory_utilization=utilization)
+        for change, wider in _groups(result.request, alternatives):
+            free = _free_share(size(wider))
+            if free:
+                share, candidate = _with_args(wider, gpu_memory_utilization=free)
+                yield (*share, *change), candidate
         return
     for utilization in UTILIZATIONS:
         if utilization > now:
             yield _with_args(result.request, gpu_memory_utilization=utilization)
 
 
-def _free_share(reason: Reason) -> float:
-    """Return the share of the card that is free, in whole hundredths, rounded down."""
+def _free_share(result: SizingResult) -> float | None:
+    """Return what is free of a card in whole hundredths; None where that is not the trouble."""
+    reason = result.reason
+    if reason is None or reason.code != "free_memory_below_request":
+        return None
     numbers = dict(reason.numbers)
-    free, total = float(numbers["free_gib"]), float(numbers["total_gib"])
-    return math.floor(100 * free / total) / 100 if total else 0.0
+    total = max(0.01, float(numbers["total_gib"]))
+    return math.floor(100 * float(numbers["free_gib"]) / total) / 100
 
 
 def _without_other_processes(request: SizingRequest) -> Iterator[Candidate]:

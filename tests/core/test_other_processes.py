@@ -8,7 +8,7 @@ from app.core.shared_card import shared_card
 from app.core.sizing import size
 from app.core.units import GIB
 from app.core.ways_out import Alternatives, ways_out
-from tests.core.memory_case import request, shipped
+from tests.core.memory_case import dense, request, shipped
 
 ALONE = Alternatives(tensor_parallel_sizes=(1, 2))
 
@@ -51,10 +51,13 @@ def test_a_fixed_cache_does_not_spare_the_check() -> None:
 
 
 def test_more_than_the_card_has_leaves_nothing_free() -> None:
-    """Free memory is never negative."""
-    reason = size(request(other_processes_bytes=500 * GIB)).reason
+    """Free memory is never negative, and no share of the card is a way out."""
+    result = size(request(other_processes_bytes=500 * GIB))
+    reason = result.reason
     assert reason is not None
     assert dict(reason.numbers)["free_gib"] == 0.0
+    ways = [way.change for way in ways_out(result, ALONE)]
+    assert ways == [(("other_processes_gib", 0.0),)]
 
 
 def test_a_measured_start_already_had_them() -> None:
@@ -97,6 +100,14 @@ def test_the_ways_out_are_a_share_that_is_free_or_a_card_of_its_own() -> None:
     found = [way.change for way in ways_out(size(request(other_processes_bytes=40 * GIB)), ALONE)]
     assert (("gpu_memory_utilization", 0.59),) in found
     assert (("other_processes_gib", 0.0),) in found
+
+
+def test_more_cards_at_the_share_that_is_free_there_are_a_way_out() -> None:
+    """A request of 50 GiB beside 60.5 of others starts on two cards, less what NCCL holds."""
+    long = dense(layers=dense().layers * 50)
+    asked = request(model=long, max_model_len=65536, other_processes_bytes=121 * GIB // 2)
+    found = [way.change for way in ways_out(size(asked), ALONE)]
+    assert (("gpu_memory_utilization", 0.37), ("tensor_parallel_size", 2)) in found
 
 
 def test_a_usual_share_comes_before_an_odd_one() -> None:
