@@ -14,6 +14,7 @@ from app.readings.engine_metrics import EngineMetrics, engine_metrics
 from app.readings.log_text import split_lines
 from app.readings.metrics_change import MetricsChange, compare
 from app.readings.metrics_samples import MetricsProblem, read_samples
+from app.readings.request_lengths import RequestLengths, request_lengths
 from app.readings.verdict import Verdict, judge
 
 MAX_LENGTH: Final = 1_000_000
@@ -32,12 +33,16 @@ class MetricsPageTooLongError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class MetricsReading:
-    """Everything read from a pasted page. Without an engine there is no verdict."""
+    """Everything read from a pasted page. Without an engine there is no verdict.
+
+    `lengths` are those of all requests that finished since the start, over all engines.
+    """
 
     engines: tuple[EngineMetrics, ...]
     verdict: Verdict | None
     change: MetricsChange | None
     problems: tuple[MetricsProblem, ...]
+    lengths: RequestLengths | None = None
 
 
 def read_metrics_page(
@@ -65,7 +70,8 @@ def read_metrics_page(
     verdict = judge(engines, change, max_num_seqs)
     if verdict is None:
         problems.append(MetricsProblem(0, "no_cache_usage"))
-    return MetricsReading(engines, verdict, change, tuple(problems))
+    lengths = request_lengths(pages[-1], engines[0].max_model_len)
+    return MetricsReading(engines, verdict, change, tuple(problems), lengths)
 
 
 def _pages(text: str, problems: list[MetricsProblem]) -> list[list[tuple[int, str]]]:

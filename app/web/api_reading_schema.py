@@ -136,6 +136,19 @@ class MetricsFinding(Shape):
     numbers: dict[str, Number]
 
 
+class RequestLengths(Shape):
+    """Lengths of all finished requests, prompt and answer together.
+
+    `counts[i]` requests lie above the bound before and up to `upper_bounds[i]` tokens. vLLM counts
+    prompts and answers apart; the longest prompts are taken to have the longest answers.
+    """
+
+    upper_bounds: list[int]
+    counts: list[int]
+    answer_percent: float = Field(description="Generated part of all tokens.")
+    length_histogram: str = Field(description="The same as `/need` and `/api/v1/request-mix` take.")
+
+
 class MetricsNote(Shape):
     """A part of the page that was not used; line 0 is the page as a whole."""
 
@@ -150,4 +163,5 @@ class MetricsFound(Shape):
     verdict: MetricsVerdict | None
     findings: list[MetricsFinding]
     change: Named | None
+    request_lengths: RequestLengths | None
     problems: list[MetricsNote]

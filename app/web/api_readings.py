@@ -14,10 +14,13 @@ from app.readings.findings import Finding
 from app.readings.metrics_findings import find_in_metrics
 from app.readings.metrics_page import MetricsReading
 from app.readings.observation import LogReading, Observation
+from app.readings.request_lengths import RequestLengths
 from app.readings.stated_server import stated_server
 from app.web import api_reading_schema as shape
 from app.web.locale import Language
+from app.web.measured_mix import answer_percent
 from app.web.read_start import ReadStart, read_start
+from app.wizard.length_histogram import histogram_text
 from app.wizard.permalink import permalink
 from app.wizard.ways_out import Way
 
@@ -65,7 +68,17 @@ def metrics_answer(reading: MetricsReading) -> shape.MetricsFound:
             for each in find_in_metrics(reading)
         ],
         change=None if reading.change is None else shape.Named(**_stated(reading.change, ())),
+        request_lengths=None if reading.lengths is None else _lengths(reading.lengths),
         problems=[shape.MetricsNote(line=each.line, code=each.code) for each in reading.problems],
+    )
+
+
+def _lengths(found: RequestLengths) -> shape.RequestLengths:
+    return shape.RequestLengths(
+        upper_bounds=list(found.upper_bounds),
+        counts=list(found.counts),
+        answer_percent=answer_percent(found),
+        length_histogram=histogram_text(found.upper_bounds, found.counts),
     )
 
 

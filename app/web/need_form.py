@@ -8,38 +8,50 @@ from typing import Any, Final
 
 from app.catalog.catalogue import Catalogue
 from app.core.arrivals import InFlight, requests_in_flight
-from app.core.workload import Workload, lognormal_workload
+from app.core.workload import Workload, histogram_workload, lognormal_workload
 from app.web.forms import Form, read_form
 from app.wizard.answers import Answers, Problem
+from app.wizard.length_histogram import LengthHistogram, read_length_histogram
 from app.wizard.need import BITS, usual_bits
 from app.wizard.presets import BY_CODE, PRESETS, Preset
 from app.wizard.readers import UnreadableError, read_decimal, read_integer, read_text
 
 FULL_LENGTH: Final = "full"
+MEASURED: Final = "measured"
+HISTOGRAM: Final = "length_histogram"
 DEFAULT_REQUESTS_PER_HOUR: Final = 6.0
 CARDS: Final = ("sold", "all")
 _WHOLE: Final = (
     # name, smallest, largest
     ("users", 1, 10_000_000),
-    ("answer_percent", 1, 99),
     ("shared_prefix_tokens", 0, 10_000_000),
 )
-_DECIMAL: Final = (("requests_per_hour", 0.01, 100_000.0), ("seconds", 0.1, 86_400.0))
+_DECIMAL: Final = (
+    ("answer_percent", 0.1, 99.0),
+    ("requests_per_hour", 0.01, 100_000.0),
+    ("seconds", 0.1, 86_400.0),
+)
 OWN_NAMES: Final = (
     *(name for name, _, _ in _WHOLE), *(name for name, _, _ in _DECIMAL),
-    "preset", "bits", "cards", "spare", "offer",
+    "preset", HISTOGRAM, "bits", "cards", "spare", "offer",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class NeedForm:
-    """What was entered. Numbers left empty are those of the preset, or their stated default."""
+    """What was entered. Numbers left empty are those of the preset, or their stated default.
+
+    `lengths`, where given, count before a mean, and a mean before the preset's. `is_measured` says
+    that they come from a metrics page.
+    """
 
     sizing: Form
     texts: dict[str, str]
     own_problems: tuple[Problem, ...]
     numbers: dict[str, float]
     preset: Preset | None
+    lengths: LengthHistogram | None
+    is_measured: bool
     bits: tuple[int, ...]
     cards: str
     spare: bool
@@ -99,30 +111,37 @@ class NeedForm:
         found = self.in_flight()
         return None if found is None else found.peak
 
+    @property
+    def usual_prefix_tokens(self) -> int:
+        """Common beginning where none is entered: none for lengths that were counted."""
+        return self.preset.shared_prefix_tokens if self.preset and self.lengths is None else 0
+
     def workload(self) -> Workload | None:
         """Lengths of the requests; None where all may have the declared length."""
         preset, answers = self.preset, self.answers
+        usual = preset or PRESETS[0]
+        answer_share = self.number("answer_percent", usual.answer_percent) / 100
+        prefix = int(self.number("shared_prefix_tokens", self.usual_prefix_tokens))
+        if self.lengths is not None:
+            bounds, counts = self.lengths.upper_bounds, self.lengths.counts
+            return histogram_workload(bounds, counts, answer_share, prefix)
         mean = answers.mean_request_tokens or (preset.mean_request_tokens if preset else None)
         if mean is None:
             return None
         p95 = answers.p95_request_tokens
         if p95 is None and preset is not None and answers.mean_request_tokens is None:
             p95 = preset.p95_request_tokens
-        usual = preset or PRESETS[0]
-        return lognormal_workload(
-            max(2, mean),
-            max(2, p95 or mean),
-            self.number("answer_percent", usual.answer_percent) / 100,
-            int(self.number("shared_prefix_tokens", preset.shared_prefix_tokens if preset else 0)),
-        )
+        return lognormal_workload(max(2, mean), max(2, p95 or mean), answer_share, prefix)
 
 
 def read_need(pairs: Iterable[tuple[str, str]], language: str, catalogue: Catalogue) -> NeedForm:
     """Read the pairs of a page's query; what is empty counts as absent."""
     given = [(name, text) for name, text in pairs if text.strip()]
     texts = {name: text for name, text in given if name in {*OWN_NAMES, "max_model_len"}}
+    if HISTOGRAM in texts:
+        texts[HISTOGRAM] = " ".join(texts[HISTOGRAM].split())
     preset = BY_CODE.get(texts.get("preset", PRESETS[0].code))  # type: ignore[call-overload]
-    if texts.get("preset") == FULL_LENGTH:
+    if texts.get("preset") in {FULL_LENGTH, MEASURED}:
         preset = None
     rest = [pair for pair in given if pair[0] not in OWN_NAMES and pair[0] not in {"gpu", "server"}]
     if preset is not None and not any(name == "max_model_len" for name, _ in rest):
@@ -130,6 +149,7 @@ def read_need(pairs: Iterable[tuple[str, str]], language: str, catalogue: Catalo
     form = read_form([*rest, ("gpu", catalogue.vendor.cards[0])], language, catalogue)
     problems: list[Problem] = []
     numbers = _numbers(texts, language, problems)
+    lengths = _lengths(texts, problems)
     main = form.prepared.request.checkpoint.precision if form.prepared.request else ""
     bits = tuple(each for each in BITS if ("bits", str(each)) in given) or usual_bits(main)
     cards = texts.get("cards", "")
@@ -139,11 +159,26 @@ def read_need(pairs: Iterable[tuple[str, str]], language: str, catalogue: Catalo
         own_problems=tuple(problems),
         numbers=numbers,
         preset=preset,
+        lengths=lengths,
+        is_measured=texts.get("preset") == MEASURED,
         bits=bits,
         cards=cards if cards in CARDS or cards in catalogue.gpus else CARDS[0],
         spare=texts.get("spare") == "true",
         offer=int(texts["offer"]) if texts.get("offer", "").isdecimal() else 0,
     )
+
+
+def _lengths(texts: dict[str, str], problems: list[Problem]) -> LengthHistogram | None:
+    text = texts.get(HISTOGRAM)
+    if text is None:
+        if texts.get("preset") == MEASURED:
+            problems.append(Problem("histogram_empty", HISTOGRAM, ""))
+        return None
+    try:
+        return read_length_histogram(text)
+    except UnreadableError as error:
+        problems.append(Problem(error.code, HISTOGRAM, text[:256], error.numbers))
+        return None
 
 
 def _numbers(texts: dict[str, str], language: str, problems: list[Problem]) -> dict[str, float]:

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from tests.readings.metrics import page
 from tests.strict_client import StrictClient
 
 
@@ -196,3 +197,56 @@ def test_a_case_that_cannot_be_sized_is_named(client: StrictClient, case: str) -
     assert response.status_code == 200
     assert "Number 1 cannot be sized" in plain(response.text)
     assert "Sizing 1" in plain(response.text)
+
+
+def test_lengths_from_a_metrics_page_size_the_server(client: StrictClient) -> None:
+    """The metrics page leads to the need page with its histogram, which says where it is from."""
+    pasted = page().replace("our-org/our-8B", "meta-llama/Llama-3.1-8B-Instruct")
+    read = client.post("/en/metrics", files={"metrics": (None, pasted)}).text
+    link = re.search(r'href="([^"]*length_histogram[^"]*)"', read)
+    assert link
+    text = plain(client.get(html.unescape(link[1])).text)
+    assert "Request mix measured from /metrics: 100 requests" in text
+    assert "The longest prompts are taken to have the longest answers" in text
+    assert "lognormal" not in text
+    assert "12 are needed" in text
+
+
+def test_counted_lengths_decide_the_curve(client: StrictClient) -> None:
+    """Half as long requests of a pasted histogram let about twice as many run."""
+    rarely = []
+    for lengths in ("2000:0,2001:50", "1000:0,1001:50"):
+        one_card = {"cards": "rtx-pro-6000-server", "bits": "16", "length_histogram": lengths}
+        query = urlencode({"model": "llama-3.1-8b", "peak_requests": "9", **one_card})
+        text = plain(client.get(f"/en/need?{query}").text)
+        assert "Request mix from counted lengths: 50 requests" in text
+        found = re.search(r"1 % of moments ([0-9,]+)", text)
+        assert found
+        rarely.append(int(found[1].replace(",", "")))
+    assert rarely[1] == pytest.approx(2 * rarely[0], rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "told"),
+    [
+        ("1000", "“1000” is not a length with a number of requests"),
+        ("5:3,4:1", "“4:1” is not above 5"),
+        ("1000:0", "There are no requests in it"),
+    ],
+)
+def test_a_wrong_histogram_is_told_where_it_is_wrong(
+    client: StrictClient, lengths: str, told: str
+) -> None:
+    """422, with the pair and what to write instead; what was typed stays in the field."""
+    query = urlencode({"model": "phi-4", "peak_requests": "4", "length_histogram": lengths})
+    response = client.get(f"/en/need?{query}")
+    assert response.status_code == 422
+    assert told in plain(response.text)
+    assert f">{lengths}</textarea>" in response.text
+
+
+def test_a_measured_mix_without_lengths_asks_for_them(client: StrictClient) -> None:
+    """A link that was cut off does not fall back to assumed lengths."""
+    response = client.get("/en/need?model=phi-4&peak_requests=4&preset=measured")
+    assert response.status_code == 422
+    assert "There are no requests in it" in plain(response.text)

@@ -58,6 +58,7 @@ async def need(request: Request) -> Response:
             "form": form,
             "v": found,
             "is_example": is_example,
+            "workload": form.workload(),
             "section": "need",
             **_offered(case),
             **_links(case, pairs, found),

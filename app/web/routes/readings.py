@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from fastapi import APIRouter
 from starlette.concurrency import run_in_threadpool
@@ -13,8 +14,11 @@ from starlette.responses import Response
 from app.catalog.catalogue import Catalogue
 from app.readings.metrics_findings import find_in_metrics
 from app.readings.metrics_page import MetricsPageTooLongError, MetricsReading, read_metrics_page
+from app.web.case import READABLE
 from app.web.errors import KEEP_ADDRESS
-from app.web.locale import page
+from app.web.frame import frame_pairs
+from app.web.locale import page, place_of
+from app.web.measured_mix import mix_pairs
 from app.web.pasted_text import read_texts
 from app.web.render import Renderer
 from app.web.view_models.choices import other_cards
@@ -113,9 +117,20 @@ def _metrics(
         posted=posted,
         wrong=posted and reading is None,
         reading=reading,
+        mix_href=None if reading is None else _mix_href(request, reading),
         findings=() if reading is None else find_in_metrics(reading),
         fields=fields,
     )
+
+
+def _mix_href(request: Request, reading: MetricsReading) -> str | None:
+    """Return where a server is found for the lengths that were read; None without any."""
+    if reading.lengths is None:
+        return None
+    renderer: Renderer = request.app.state.renderer
+    place = place_of(request)
+    pairs = [*mix_pairs(reading, _catalogue(request)), *frame_pairs(request, place).items()]
+    return f"{renderer.path_to(place, 'need')}?{urlencode(pairs, safe=READABLE)}"
 
 
 def _page(
