@@ -189,6 +189,7 @@ _RULES: dict[str, Rule] = {
     "flashinfer_sparse_nope": _qk_nope,
     "flashinfer_sparse_nope_one": _qk_nope,
     "flashinfer_sparse_topk": lambda _, layer: not layer.has_index_topk,
+    "sm120_model_dtype": lambda backend, layer: layer.dtype not in backend.model_dtypes,
     "sm120_dtype": lambda backend, layer: layer.kv_cache_dtype not in backend.kv_cache_dtypes,
     "sm120_topk": lambda _, layer: not layer.has_index_topk,
 }

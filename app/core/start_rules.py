@@ -5,6 +5,7 @@ A check that came later than a release has no text there.
 
 from __future__ import annotations
 
+from app.core.kv_dtypes import is_packed
 from app.core.model_spec import PackedSpec
 from app.core.model_traits import ModelTraits
 from app.core.refusals import refuse
@@ -19,9 +20,8 @@ _WITH_KV_SCALES = ("fp8", "modelopt", "quark", "compressed-tensors")
 def check_before_batches(request: SizingRequest, traits: ModelTraits, cache_dtype: str) -> None:
     """Refuse what vllm/engine/arg_utils.py `create_engine_config` refuses. Raises Refusal."""
     release, layout = request.release, request.layout
-    packed = cache_dtype.startswith("turboquant_")
     if (
-        packed
+        is_packed(cache_dtype)
         and traits.hybrid
         and not traits.named_attention
         and release.error("turboquant_hybrid")

@@ -1,7 +1,7 @@
 """Answers of vLLM's own code, as cases: what was asked, and what it worked out.
 
-`tests/golden/oracle_cases.json` and `generated_cases.json` hold the answers, the two files of
-models what the arithmetic needs of each config. See tests/golden/README.md.
+The files `*_cases.json` in `tests/golden` hold the answers, `*_models.json` what the arithmetic
+needs of each config. See tests/golden/README.md.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class OracleCase:
     """One start and what vLLM's code said about it.
 
     `available_bytes` is the memory for the cache on each card. `expected` holds the figures, or
-    `reason` and `vllm_error`.
+    `reason` and `vllm_error`. `left_out` says why the answer is not ours to equal,
+    `weights_differ` the same of the weights alone; empty where it is.
     """
 
     name: str
@@ -46,6 +47,8 @@ class OracleCase:
     request: SizingRequest
     available_bytes: int
     expected: dict[str, Any]
+    left_out: str = ""
+    weights_differ: str = ""
 
 
 @cache
@@ -64,7 +67,7 @@ def gpus() -> dict[str, GpuSpec]:
 def models() -> dict[str, tuple[ModelSpec, Checkpoint]]:
     """Return model and checkpoint of every config."""
     facts: dict[str, Any] = {}
-    for file in ("generated_models.json", "oracle_models.json"):
+    for file in ("blind_models.json", "generated_models.json", "oracle_models.json"):
         facts |= json.loads((GOLDEN / file).read_text(encoding="utf-8"))
     return {name: _model(name, own) for name, own in facts.items()}
 
@@ -122,7 +125,15 @@ def _case(row: dict[str, Any]) -> OracleCase:
         layout=Layout(**row.get("layout", {})),
         engine_args=EngineArgs(**args),
     )
-    return OracleCase(row["id"], family_of(model), request, row["available_bytes"], row["expected"])
+    return OracleCase(
+        row["id"],
+        family_of(model),
+        request,
+        row["available_bytes"],
+        row["expected"],
+        row.get("left_out", ""),
+        row.get("weights_differ", ""),
+    )
 
 
 def family_of(model: ModelSpec) -> str:
