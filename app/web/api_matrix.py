@@ -77,11 +77,12 @@ def _cell(
         max_concurrency=None if cache is None else cache.max_concurrency,
         planning_requests=None if planning is None else planning.requests,
         verdict_requests=0 if result is None else result.verdict_requests,
-        reason=None if reason is None else _short(reason),
+        reason=None if reason is None else short_reason(reason),
     )
 
 
-def _short(reason: Reason) -> shape.ShortReason:
+def short_reason(reason: Reason) -> shape.ShortReason:
+    """Describe a refusal by its code and numbers alone."""
     return shape.ShortReason(code=reason.code, numbers=dict(reason.numbers))
 
 

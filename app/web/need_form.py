@@ -148,8 +148,8 @@ def read_need(pairs: Iterable[tuple[str, str]], language: str, catalogue: Catalo
         rest.append(("max_model_len", str(preset.max_model_len)))
     form = read_form([*rest, ("gpu", catalogue.vendor.cards[0])], language, catalogue)
     problems: list[Problem] = []
-    numbers = _numbers(texts, language, problems)
-    lengths = _lengths(texts, problems)
+    numbers = read_numbers(texts, language, problems)
+    lengths = read_lengths(texts, problems)
     main = form.prepared.request.checkpoint.precision if form.prepared.request else ""
     bits = tuple(each for each in BITS if ("bits", str(each)) in given) or usual_bits(main)
     cards = texts.get("cards", "")
@@ -168,7 +168,8 @@ def read_need(pairs: Iterable[tuple[str, str]], language: str, catalogue: Catalo
     )
 
 
-def _lengths(texts: dict[str, str], problems: list[Problem]) -> LengthHistogram | None:
+def read_lengths(texts: dict[str, str], problems: list[Problem]) -> LengthHistogram | None:
+    """Read counted lengths where there are any; what is wrong is added to `problems`."""
     text = texts.get(HISTOGRAM)
     if text is None:
         if texts.get("preset") == MEASURED:
@@ -181,7 +182,8 @@ def _lengths(texts: dict[str, str], problems: list[Problem]) -> LengthHistogram 
         return None
 
 
-def _numbers(texts: dict[str, str], language: str, problems: list[Problem]) -> dict[str, float]:
+def read_numbers(texts: dict[str, str], language: str, problems: list[Problem]) -> dict[str, float]:
+    """Read the numbers that only a need has; what is wrong is added to `problems`."""
     readers: list[tuple[str, float, float, Callable[[str], float]]] = [
         *((*each, read_integer) for each in _WHOLE),
         *((*each, lambda text: read_decimal(text, language)) for each in _DECIMAL),

@@ -9,8 +9,8 @@ from typing import Final
 
 from app.wizard.readers import UnreadableError, read_integer
 
-MAX_BINS: Final = 200
-MAX_LENGTH: Final = 10_000
+MAX_BINS: Final = 100
+MAX_LENGTH: Final = 2_000
 LONGEST_REQUEST: Final = 10_000_000
 MOST_REQUESTS: Final = 10**12
 _BETWEEN: Final = re.compile(r"[,;\s]+")

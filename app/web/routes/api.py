@@ -13,13 +13,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.catalog.catalogue import Catalogue
+from app.core.sizing import size
 from app.settings import Settings
 from app.web import api_schema as shape
 from app.web.api_answer import answer, work_out
 from app.web.api_catalogue import gpu_list, model_list, release_list
 from app.web.api_input import BodyError, read_body, read_query, strict_problems
 from app.web.api_matrix import read_matrix_query, sized_rows, unsized_rows
+from app.web.api_mix_schema import RequestMixAnswer
 from app.web.api_parameters import EXAMPLE, body_schema, matrix_parameters, parameters
+from app.web.api_request_mix import mix_answer, mix_parameters, read_mix_query
 from app.web.locale import Language, place_of
 from app.web.render import Renderer
 from app.wizard.answers import ParsedAnswers, Problem
@@ -82,6 +85,20 @@ async def size_matrix(request: Request) -> Response:
     return await run_in_threadpool(_matrix, request)
 
 
+@router.get(
+    "/v1/request-mix",
+    operation_id="mix_requests",
+    responses={
+        200: {"model": RequestMixAnswer},
+        422: {"model": shape.Refused, "description": "An input cannot be read."},
+    },
+    openapi_extra={"parameters": mix_parameters()},
+)
+async def mix_requests(request: Request) -> Response:
+    """Tell from how many requests of given lengths in flight preemption begins."""
+    return await run_in_threadpool(_request_mix, request)
+
+
 @router.get("/v1/models", operation_id="list_models", response_model=shape.ModelList)
 async def list_models(request: Request) -> Response:
     """List the models of the catalogue with their checkpoints."""
@@ -135,6 +152,18 @@ def _matrix(request: Request) -> Response:
         layouts = query.layouts or usual_layouts(prepared.request.model)
         rows = sized_rows(matrix(prepared.request, query.gpus, layouts))
     return _json(shape.Matrix(data_version=catalogue.data_version, rows=rows))
+
+
+def _request_mix(request: Request) -> Response:
+    catalogue: Catalogue = request.app.state.catalogue
+    query = read_mix_query(request.query_params.multi_items())
+    prepared = to_request(query.parsed.answers, catalogue)
+    problems = _problems(query.parsed, prepared)
+    if problems or query.workload is None:
+        return _refused(request, problems, "query")
+    sized = prepared.reason if prepared.request is None else size(prepared.request)
+    assert sized is not None  # noqa: S101 - without problems there is a request or a reason
+    return _json(mix_answer(sized, query.workload, catalogue.data_version))
 
 
 def _problems(parsed: ParsedAnswers, prepared: Prepared) -> list[Problem]:
