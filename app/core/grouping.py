@@ -38,6 +38,8 @@ class Grouping:
     `checked_bytes_by_stage` what the start check counts for a block.
     `kinds` are the distinct specs with the number of groups each stands for; `layer_bytes` the
     page bytes of all layers of a stage by spec, as they are before they are grouped.
+    `counted_pages` are the bytes by which the release weighs a block of each group where it prints
+    concurrency; empty where all count alike.
     """
 
     groups: tuple[Group, ...]
@@ -46,6 +48,7 @@ class Grouping:
     kinds: tuple[tuple[KvSpec, int], ...]
     layer_bytes: tuple[tuple[tuple[KvSpec, int], ...], ...]
     backends: tuple[str, ...]
+    counted_pages: tuple[int, ...] = ()
 
     def blocks_per_request(self, length: RequestLength) -> int:
         """Blocks that one request of that length takes at most, over all groups."""
@@ -73,6 +76,11 @@ def group_layers(model: ModelSpec, context: CacheContext) -> Grouping:
         kinds=_kinds(groups),
         layer_bytes=tuple(_layer_bytes(plan, stage) for stage in stages),
         backends=plan.backends,
+        counted_pages=(
+            tuple(sum(spec.page_size_bytes for spec in own) for own in by_stage[0])
+            if packed and context.release.concurrency_counts_bytes
+            else ()
+        ),
     )
 
 

@@ -19,6 +19,7 @@ from app.core.releases import Release
 from app.core.request import SizingRequest
 from app.core.result import Cache, CacheGroup
 from app.core.start_rules import check_checkpoint_scales
+from app.core.units import ceil_div
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +41,19 @@ class CacheShape:
     def bytes_per_block(self) -> int:
         """Bytes of a block on one rank of the first stage."""
         return self.bytes_per_block_by_stage[0]
+
+    @property
+    def blocks_in_log(self) -> int:
+        """Blocks of a request as the log's concurrency counts them.
+
+        Up to 0.26.0 its bytes in blocks of the first group. Source:
+        `get_max_concurrency_for_kv_cache_config` in vllm/v1/core/kv_cache_utils.py.
+        """
+        pages = self.grouping.counted_pages
+        if not pages:
+            return self.blocks_per_request
+        pairs = zip(self.groups, pages, strict=True)
+        return ceil_div(sum(group.blocks_per_request * page for group, page in pairs), pages[0])
 
     @property
     def bytes_per_token(self) -> float:
@@ -87,7 +101,7 @@ def lay_out(
         num_gpu_blocks=blocks,
         block_size=shape.block_size,
         bytes_per_block=shape.bytes_per_block,
-        blocks_per_request=shape.blocks_per_request,
+        blocks_per_request=shape.blocks_in_log,
         kv_cache_size_tokens=tokens,
         max_concurrency=concurrency,
         max_model_len=shape.length.max_model_len,
@@ -111,7 +125,7 @@ def _tokens(shape: CacheShape, release: Release, blocks: int) -> tuple[int, floa
     if release.tokens_rule == "slots":
         tokens = blocks * shape.block_size
         return tokens, tokens / max_model_len
-    concurrency = blocks / shape.blocks_per_request
+    concurrency = blocks / shape.blocks_in_log
     if release.tokens_rule == "concurrency":
         return int(concurrency * max_model_len), concurrency
     tokens = blocks // len(shape.groups) * shape.block_size

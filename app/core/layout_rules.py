@@ -63,7 +63,8 @@ def _check_layout(model: ModelSpec, layout: Layout, release: Release) -> None:
     if layout.enable_expert_parallel and not model.num_experts:
         raise refuse(release, "refused_by_vllm", "no_experts")
     traits = model_traits(model)
-    if layout.pipeline_parallel_size > 1 and traits.encoder_decoder:
+    whole = traits.encoder_decoder or (traits.packed and not release.deepseek_v4_pipelines)
+    if layout.pipeline_parallel_size > 1 and whole:
         raise refuse(release, "refused_by_vllm", "pipeline_not_supported")
     if layout.decode_context_parallel_size > 1 and not traits.latent:
         _check_decode_context_parallelism(model, layout, release)

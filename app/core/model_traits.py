@@ -17,6 +17,7 @@ class ModelTraits:
     recurrent           some layer keeps a state
     hybrid              and some layer attends
     latent              attention is MLA (also where DeepSeek-V4 packs it)
+    packed              it is DeepSeek-V4's
     encoder_decoder     some layer attends to an encoder's output
     keeps_every_state   its kernels can keep the state of every block
     named_attention     the config says which layers of a hybrid attend
@@ -26,6 +27,7 @@ class ModelTraits:
     recurrent: bool
     hybrid: bool
     latent: bool
+    packed: bool
     encoder_decoder: bool
     keeps_every_state: bool
     named_attention: bool
@@ -48,6 +50,7 @@ def model_traits(model: ModelSpec) -> ModelTraits:
         recurrent=bool(states),
         hybrid=bool(states) and bool(attention),
         latent=any(isinstance(cache, MlaSpec | PackedSpec) for cache in attention),
+        packed=any(isinstance(cache, PackedSpec) for cache in attention),
         encoder_decoder=any(
             isinstance(cache, AttentionSpec) and cache.kind == "cross_attention"
             for cache in attention

@@ -53,6 +53,7 @@ class Release:
     hybrid_alignment               multiples that blocks of hybrids keep to: attention, its heads of
                                    256 on SM100, MLA; 0 where the kernels decide
     packed_blocks_hold_wide_pages  blocks of packed dtypes hold the page of a layer left unquantised
+    concurrency_counts_bytes       where groups differ, a request's blocks are counted by bytes
     packs_whole_kernel_pages       blocks of DeepSeek-V4 are whole pages of the kernels of all kinds
     window_blocks_follow_kernel    blocks of windows are the kernel's largest that fit the model's
     fit_check_counts_padding       the start check counts groups with their padding, else layers
@@ -73,6 +74,7 @@ class Release:
     kv_cache_dtypes                values that `--kv-cache-dtype` accepts
     sparse_mla_packed_dtypes       dtypes that sparse MLA stores as fp8_ds_mla whatever the backend
     deepseek_v4_auto_dtype         `auto` is FP8 for DeepSeek-V4, else refused
+    deepseek_v4_pipelines          DeepSeek-V4 takes pipeline stages
     flat_cache_backends            backends that read the cache as rows: a block is whole rows
     fp8_kv_by_default_sm100        model types whose cache is FP8 by default on the SM100 family
     min_batched_tokens             by start of model type: default for models whose images attend
@@ -131,6 +133,7 @@ class Release:
     forced_block_sizes: tuple[tuple[str, int], ...]
     hybrid_alignment: tuple[int, int, int]
     packed_blocks_hold_wide_pages: bool
+    concurrency_counts_bytes: bool
     packs_whole_kernel_pages: bool
     window_blocks_follow_kernel: bool
     fit_check_counts_padding: bool
@@ -149,6 +152,7 @@ class Release:
     kv_cache_dtypes: frozenset[str]
     sparse_mla_packed_dtypes: frozenset[str]
     deepseek_v4_auto_dtype: bool
+    deepseek_v4_pipelines: bool
     flat_cache_backends: frozenset[str]
     fp8_kv_by_default_sm100: frozenset[str]
     min_batched_tokens: tuple[tuple[str, int], ...]
