@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
+from weakref import WeakValueDictionary
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,9 +15,10 @@ from starlette.responses import Response
 from app.web.render import wants_block
 
 Endpoint = Callable[[Request], Awaitable[Response]]
+Key = tuple[str, str, bool, bool]
 # The header by which the page's script says that somebody is still typing.
 TYPED: Final = "sizing-typed"
-# A whole page has about 70 kB.
+# A whole page has about 70 kB, a matrix about 110 kB.
 KEPT_PAGES: Final = 128
 OK: Final = 200
 
@@ -29,6 +32,7 @@ class _Kept:
 class KeptPages:
     """The last good answers, by all that decides them: path, query, page or block, typed or not.
 
+    Where several ask for the same at once, one is answered and the others wait for what it got.
     Sound because a page of a sizing is a function of its address: no cookie, no time, no data that
     changes while the process runs.
     """
@@ -36,7 +40,8 @@ class KeptPages:
     def __init__(self, size: int) -> None:
         """Keep that many answers; 0 keeps none, for development, where templates change."""
         self._size = size
-        self._kept: OrderedDict[tuple[str, str, bool, bool], _Kept] = OrderedDict()
+        self._kept: OrderedDict[Key, _Kept] = OrderedDict()
+        self._turns: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
 
     async def answer(self, request: Request, endpoint: Endpoint) -> Response:
         """Answer from memory, else ask the endpoint. Who has a copy already asks it as well."""
@@ -44,6 +49,11 @@ class KeptPages:
             return await endpoint(request)
         typed = TYPED in request.headers
         key = (request.url.path, request.url.query, wants_block(request), typed)
+        turn = self._turns.setdefault(key, asyncio.Lock())
+        async with turn:
+            return await self._answer(key, request, endpoint)
+
+    async def _answer(self, key: Key, request: Request, endpoint: Endpoint) -> Response:
         kept = self._kept.get(key)
         if kept is not None:
             self._kept.move_to_end(key)

@@ -93,6 +93,28 @@ def test_the_oldest_makes_room() -> None:
     assert page.asked == 4
 
 
+def test_who_asks_while_it_is_worked_out_waits_for_the_same_answer() -> None:
+    """Ten at once cost one rendering; another address does not wait for it."""
+    pages, released = KeptPages(2), asyncio.Event()
+    asked: list[str] = []
+
+    async def slow(request: Request) -> Response:
+        asked.append(request.url.query)
+        if request.url.query == "slow":
+            await released.wait()
+        return Response(f"answer {len(asked)}")
+
+    async def ask() -> list[bytes]:
+        waiting = [asyncio.create_task(pages.answer(request("slow"), slow)) for _ in range(10)]
+        await asyncio.sleep(0)
+        await pages.answer(request("other"), slow)
+        released.set()
+        return [bytes((await task).body) for task in waiting]
+
+    assert len(set(asyncio.run(ask()))) == 1
+    assert asked == ["slow", "other"]
+
+
 def test_nothing_is_kept_without_room() -> None:
     """In development, where templates change, every answer is new."""
     pages, page = KeptPages(0), Page()

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from app.web.case import READABLE, Case
 from app.web.errors import KEEP_ADDRESS
 from app.web.forms import read_form
+from app.web.kept_pages import keeping
 from app.web.locale import page, place_of
 from app.web.render import Renderer
 from app.web.view_models.choices import offered_cards
@@ -164,5 +165,5 @@ def _options(given: Mapping[str, str]) -> MatrixOptions:
     )
 
 
-page(router, "matrix", de="/matrix", en="/matrix")(of_model)
-page(router, "server", de="/matrix/server", en="/matrix/server")(of_server)
+page(router, "matrix", de="/matrix", en="/matrix")(keeping(of_model))
+page(router, "server", de="/matrix/server", en="/matrix/server")(keeping(of_server))

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from app.web.case import READABLE, Case
 from app.web.errors import KEEP_ADDRESS
 from app.web.forms import PAGE_KEYS
+from app.web.kept_pages import keeping
 from app.web.locale import page, place_of
 from app.web.need_form import OWN_NAMES, NeedForm, read_need
 from app.web.render import Renderer
@@ -112,4 +113,4 @@ def _carried(form: NeedForm, case: Case) -> list[tuple[str, str]]:
     return [*pairs, *case.frame()]
 
 
-page(router, "need", de="/bedarf", en="/need")(need)
+page(router, "need", de="/bedarf", en="/need")(keeping(need))
