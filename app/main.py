@@ -1,5 +1,8 @@
 """Wiring: settings, middleware in their order, routes. No logic."""
 
+import gc
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
@@ -87,7 +90,7 @@ def create_app(settings: Settings | None = None, catalogue: Catalogue | None = N
         redoc_url=None,
         openapi_url="/api/openapi.json",
         telemetry={"tracing": False},
-        lifespan=lambda app: app.state.office.open(),
+        lifespan=_opened,
         # the first sees the request first and the answer last
         middleware=[
             Middleware(SecurityHeaders, frame_ancestors=settings.frame_ancestors),
@@ -103,6 +106,18 @@ def create_app(settings: Settings | None = None, catalogue: Catalogue | None = N
         app.include_router(router)
     app.mount(MOUNT, app.state.assets, name="static")
     return app
+
+
+@asynccontextmanager
+async def _opened(app: FastAPI) -> AsyncIterator[None]:
+    """Run beside the office; in production nobody's first page waits for templates."""
+    settings: Settings = app.state.settings
+    if settings.production:
+        app.state.renderer.compile_templates()
+        # what is loaded stays: the collector need not look through it again and again
+        gc.freeze()
+    async with app.state.office.open():
+        yield
 
 
 def _fill_state(app: FastAPI, settings: Settings, catalogue: Catalogue, metrics: Metrics) -> None:

@@ -125,6 +125,12 @@ class Renderer:
     def _path(self, name: str, params: tuple[tuple[str, str], ...]) -> str:
         return str(self._url_path_for(name, **dict(params)))
 
+    def compile_templates(self) -> None:
+        """Compile every template now, which else its first visitor waits for (about 0.5 s)."""
+        for environment in self.environments.values():
+            for name in environment.list_templates(extensions=("html", "txt")):
+                environment.get_template(name)
+
     def path_to(
         self,
         place: Place,

@@ -101,3 +101,11 @@ def test_missing_translation_is_said_at_start(tmp_path: Path) -> None:
     """Without the compiled catalogue the start fails and names the command that helps."""
     with pytest.raises(TranslationsMissingError, match="make translations"):
         make_environment("de", templates=tmp_path, translations=tmp_path, reload=False)
+
+
+def test_compiled_templates_need_no_file_any_more(client: StrictClient, tmp_path: Path) -> None:
+    """After compiling at start a first page reads and compiles nothing, in either language."""
+    client.app.state.renderer.compile_templates()  # type: ignore[attr-defined]
+    for template in tmp_path.glob("*.*"):
+        template.unlink()
+    assert client.get("/de/blatt").status_code == client.get("/en/sheet").status_code == 200
