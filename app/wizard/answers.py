@@ -111,6 +111,7 @@ class Problem:
     `catalog.hf_config` finds in a pasted config: `config_not_an_object`, `config_key_missing`
     (key), `config_value_invalid` (key, value, smallest, largest), `config_too_large` (key,
     entries, largest). Names outside INPUTS: `unknown_name` (nearest), `repeated`, `post_only`.
+    Counted lengths of requests: those of `length_histogram.read_length_histogram`.
     """
 
     code: str
