@@ -56,3 +56,12 @@ def test_every_input_is_described(client: StrictClient) -> None:
     assert body.keys() - query == {"hf_config", "hf_quant_config"}
     assert not query - body.keys()
     assert all(each["description"] for each in sizing["get"]["parameters"])
+
+
+@pytest.mark.parametrize("path", ["sizing", "matrix", "request-mix", "models"])
+def test_a_long_address_is_answered_as_described(client: StrictClient, path: str) -> None:
+    """An address above the limit gets the plain 414 that the description names."""
+    answer = client.get(f"/api/v1/{path}?model={'x' * 9000}")
+    described = client.get("/api/openapi.json").json()["paths"][f"/api/v1/{path}"]["get"]
+    assert answer.status_code == 414
+    assert answer.headers["content-type"].split(";")[0] in described["responses"]["414"]["content"]

@@ -28,7 +28,7 @@ def test_what_a_metrics_page_returns_can_be_asked_with(client: StrictClient) -> 
     """The histogram of one answer is an input of the other."""
     lengths = client.post("/api/v1/metrics", content=page()).json()["request_lengths"]
     given = {name: str(lengths[name]) for name in ("length_histogram", "answer_percent")}
-    found = asked(client, **given)
+    found = asked(client, 200, **given)
     assert found["reason"] is None
     mix = found["mix"]
     assert 0 < mix["rarely"] < mix["sometimes"] < mix["often"]

@@ -29,7 +29,13 @@ from app.wizard.answers import ParsedAnswers, Problem
 from app.wizard.matrix import matrix, usual_layouts
 from app.wizard.sizing_request import Prepared, to_request
 
-router = APIRouter(prefix="/api")
+TOO_LONG: Final[dict[int | str, dict[str, Any]]] = {
+    414: {
+        "description": "The address is longer than 8 kB.",
+        "content": {"text/plain": {"schema": {"type": "string"}}},
+    }
+}
+router = APIRouter(prefix="/api", responses=TOO_LONG)
 
 SIZING_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
     200: {"model": shape.SizingAnswer},
