@@ -85,10 +85,9 @@ class BackendBook:
         return [texts[key].format_map(fields) for key in objections(backend, layer)]
 
     def all_reasons(self, layer: AttentionLayer) -> str:
-        """Write down what speaks against every backend, as vLLM's error text lists it."""
-        parts = []
-        for backend in self.candidates(layer):
-            found = self.reasons_against(backend, layer)
-            if found:
-                parts.append(f"{backend.name}: [{', '.join(found)}]")
+        """Write down what speaks against every backend where none serves, as vLLM lists it."""
+        parts = (
+            f"{backend.name}: [{', '.join(self.reasons_against(backend, layer))}]"
+            for backend in self.candidates(layer)
+        )
         return "{" + ", ".join(parts) + "}"

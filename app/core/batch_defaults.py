@@ -63,18 +63,16 @@ def _least_tokens(args: EngineArgs, model: ModelSpec, release: Release) -> int:
 
 @lru_cache(maxsize=1024)
 def _tier(release: Release, gpu: GpuSpec) -> BatchTier:
-    """Pick the batch defaults by what the driver reports; an unknown card gets the smallest."""
+    """Pick the batch defaults by what the driver reports; the last tier takes every card."""
     memory = gpu.driver_memory_bytes or gpu.total_memory_bytes or 0
     capability = ".".join(str(part) for part in gpu.compute_capability or ())
-    for tier in release.batch_tiers:
-        excluded = any(part in gpu.name.lower() for part in tier.excluded_name_parts)
-        if (
-            memory >= tier.min_memory_gib * GIB
-            and not excluded
-            and capability not in tier.excluded_compute_capabilities
-        ):
-            return tier
-    return release.batch_tiers[-1]
+    return next(
+        tier
+        for tier in release.batch_tiers
+        if memory >= tier.min_memory_gib * GIB
+        and not any(part in gpu.name.lower() for part in tier.excluded_name_parts)
+        and capability not in tier.excluded_compute_capabilities
+    )
 
 
 def model_runner(model: ModelSpec, release: Release) -> str:

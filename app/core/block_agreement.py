@@ -127,15 +127,12 @@ def _steps(context: CacheContext, caches: tuple[PlannedCache, ...]) -> tuple[int
 
 def _bytes_per_token(context: CacheContext, caches: tuple[PlannedCache, ...]) -> int:
     """Bytes of one token in the first attention layer, which recurrent layers align to."""
-    for cache in caches:
-        spec = cache.spec
-        if isinstance(spec, AttentionSpec):
-            size = head_bytes(context.cache_dtype, context.dtype, spec.head_size, spec.head_size_v)
-            return context.kv_heads(spec.num_kv_heads) * size
-        if isinstance(spec, MlaSpec):
-            width = spec.kv_lora_rank + spec.qk_rope_head_dim
-            return latent_bytes(context.cache_dtype, context.dtype, width)
-    return 1
+    spec = next(c.spec for c in caches if isinstance(c.spec, AttentionSpec | MlaSpec))
+    if isinstance(spec, AttentionSpec):
+        size = head_bytes(context.cache_dtype, context.dtype, spec.head_size, spec.head_size_v)
+        return context.kv_heads(spec.num_kv_heads) * size
+    width = spec.kv_lora_rank + spec.qk_rope_head_dim
+    return latent_bytes(context.cache_dtype, context.dtype, width)
 
 
 def _block_alignment(states: set[StateSpec], context: CacheContext) -> int:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from app.core.kv_spec import KvSpec
 from app.core.units import ceil_div
 
-_STATE_KINDS = frozenset({"mamba"})
 _WINDOW_KINDS = frozenset({"sliding_window", "sliding_window_mla"})
 
 
@@ -49,15 +48,15 @@ def packed_groups(specs: Sequence[KvSpec]) -> list[list[int]]:
     def splits(bucket: _Bucket) -> int:
         return ceil_div(bucket.repeats, repeats) if bucket.balanced and repeats else 1
 
-    def is_state(bucket: _Bucket) -> bool:
-        kind = bucket.spec.kind
-        return kind in _STATE_KINDS or (not repeats and kind in _WINDOW_KINDS)
-
-    anchor = max(b.widest_group_bytes(len(b.layers) if is_state(b) else splits(b)) for b in buckets)
+    # Where no pattern repeats, windows are split until a group of them fits the widest other one.
+    fitted = _WINDOW_KINDS if not repeats else frozenset()
+    anchor = max(
+        b.widest_group_bytes(len(b.layers) if b.spec.kind in fitted else splits(b)) for b in buckets
+    )
     groups: list[list[int]] = []
     for bucket in buckets:
         count = splits(bucket)
-        if anchor and is_state(bucket):
+        if bucket.spec.kind in fitted:
             fitting = max(anchor // bucket.spec.page_size_bytes, 1)
             count = max(count, ceil_div(len(bucket.layers), fitting))
         if count == 1:
@@ -95,8 +94,6 @@ def _type_of(spec: KvSpec) -> tuple[str | int | None, ...]:
     """What layers of one type have in common; see groups.is_uniform_type."""
     if spec.is_full:
         return "full", spec.block_size
-    if spec.kind == "mamba":
-        return spec.kind, spec.block_size, spec.state_blocks, spec.page_size_bytes
     return spec.kind, spec.block_size, spec.window
 
 

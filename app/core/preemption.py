@@ -31,6 +31,7 @@ from app.core.workload import Moment, Workload, moments
 NULL_BLOCKS = 1
 _SAMPLES = 4096
 _ATOMS = 256
+_MOST_STEPS = 80
 _NORMAL = NormalDist()
 
 
@@ -215,8 +216,8 @@ def _saddlepoint(held: HeldBlocks, target: float) -> float:
         high = step
         while _cumulants(held, high)[1] < target:
             high *= 2
-    slope = 0.0
-    for _ in range(80):
+    slope, moved, steps = 0.0, math.inf, 0
+    while moved > 1e-12 * max(1e-6, abs(slope)) and steps < _MOST_STEPS:
         _, mean, variance = _cumulants(held, slope)
         if mean > target:
             high = slope
@@ -225,9 +226,7 @@ def _saddlepoint(held: HeldBlocks, target: float) -> float:
         better = slope + (target - mean) / variance if variance > 0 else (low + high) / 2
         if not low < better < high:
             better = (low + high) / 2
-        if abs(better - slope) <= 1e-12 * max(1e-6, abs(slope)):
-            return better
-        slope = better
+        slope, moved, steps = better, abs(better - slope), steps + 1
     return slope
 
 

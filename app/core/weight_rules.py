@@ -93,9 +93,7 @@ def _check_split(group: TensorGroup, scheme: str, layout: Layout, release: Relea
     tp = layout.tensor_parallel_size
     if tp == 1 or (group.module == "shared" and sequence_parallel(layout)):
         return
-    if group.module == "ssm" and group.sharding == "kv_heads":
-        _check_mamba_groups(group.shard_units, tp, release)
-    elif group.sharding == "vocab":
+    if group.sharding == "vocab":
         _check_divides(_padded(group.out_features), tp, release)
     elif group.sharding in _SPLIT_COLUMNS:
         _check_divides(group.out_features, tp, release)
@@ -103,12 +101,6 @@ def _check_split(group: TensorGroup, scheme: str, layout: Layout, release: Relea
     elif group.sharding in _SPLIT_ROWS:
         _check_divides(group.in_features, tp, release)
         _check_rows(group.in_features // tp, scheme, release)
-
-
-def _check_mamba_groups(groups: int, tp: int, release: Release) -> None:
-    if groups % tp and groups != 1:
-        numbers = {"num_groups": groups, "tensor_parallel_size": tp}
-        raise refuse(release, "refused_by_vllm", "mamba_groups", **numbers)
 
 
 def _padded(vocab_size: int) -> int:
