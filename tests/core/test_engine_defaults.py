@@ -1,5 +1,7 @@
 """What a start resolves to where the person left it open, and what it refuses."""
 
+from dataclasses import replace
+
 import pytest
 
 from app.core.capture_sizes import capture_sizes
@@ -8,6 +10,8 @@ from app.core.engine_defaults import resolve_engine_args
 from app.core.kv_cache import cache_shape
 from app.core.layout import Layout
 from app.core.reasons import Refusal
+from tests.core.memory_case import dense, request, shipped
+from tests.core.oracle import releases
 from tests.core.starts import asked
 
 
@@ -189,3 +193,65 @@ def test_e5m2_is_refused_beside_a_checkpoints_own_scales(
     assert caught.value.reason.vllm_error == (
         "fp8_e5m2 kv-cache is not supported with fp8 checkpoints."
     )
+
+
+def test_an_older_runner_schedules_no_batch_beyond_its_stages() -> None:
+    """Asked for by hand, async scheduling of V1 keeps one batch a stage; V2 one more."""
+    pipeline = Layout(pipeline_parallel_size=3)
+    found = {
+        runner: resolve_engine_args(
+            replace(
+                asked("gpt-oss-20b", layout=pipeline, async_scheduling=True),
+                release=replace(releases().newest, default_model_runner=runner),
+            )
+        ).max_in_flight_tokens
+        for runner in ("V1", "V2")
+    }
+    assert found == {"V1": 3 * 8192, "V2": 4 * 8192}
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        (
+            {"model": "gemma-3-27b-text", "version": "0.9.2", "dtype": "float16"},
+            "The model type 'gemma3_text' does not support float16.",
+        ),
+        (
+            {
+                "model": "qwen3-next-80b-a3b",
+                "version": "0.32.0",
+                "enable_prefix_caching": True,
+                "enable_chunked_prefill": False,
+                "max_model_len": 4096,
+            },
+            "Chunked prefill is required for mamba cache mode 'align'.",
+        ),
+    ],
+)
+def test_what_a_model_cannot_do_is_refused_in_vllms_words(
+    args: dict[str, object], text: str
+) -> None:
+    """float16 where a model overflows, whole prompts where states lie at block ends."""
+    with pytest.raises(Refusal) as refused:
+        resolved(**args)
+    assert text in refused.value.reason.vllm_error
+
+
+def test_a_vocabulary_that_does_not_divide_is_refused() -> None:
+    """4,096 rows over three cards: the embedding is the first layer that fails."""
+    model = dense(num_attention_heads=24, num_key_value_heads=24)
+    with pytest.raises(Refusal) as refused:
+        resolve_engine_args(request(model=model, layout=Layout(tensor_parallel_size=3)))
+    assert refused.value.reason.vllm_error == "4096 is not divisible by 3"
+
+
+def test_query_heads_are_divided_over_the_ranks_that_share_a_context() -> None:
+    """Three query heads a KV head do not divide by two ranks."""
+    model = dense(num_attention_heads=6, num_key_value_heads=2, vocab_size=6 * 64)
+    layout = Layout(tensor_parallel_size=6, decode_context_parallel_size=2)
+    with pytest.raises(Refusal) as refused:
+        resolve_engine_args(request(model=model, layout=layout, release=shipped("0.32.0")))
+    reason = refused.value.reason
+    assert reason.code == "dcp_not_supported"
+    assert dict(reason.numbers)["num_q_per_kv"] == 3

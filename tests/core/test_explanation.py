@@ -7,11 +7,11 @@ import pytest
 
 from app.core.explanation import explain
 from app.core.layout import Layout
-from app.core.request import SizingRequest
+from app.core.request import Measured, SizingRequest
 from app.core.sizing import SizingResult, size
 from app.core.steps import Step
 from app.core.units import GIB
-from tests.core.memory_case import dense, release, request
+from tests.core.memory_case import card, dense, release, request
 
 PER_TOKEN = 4 * 2 * 8 * 128 * 2
 
@@ -158,3 +158,11 @@ def test_releases_without_estimate_explain_the_planning_rule_alone() -> None:
         "planning_pool",
         "planning_requests",
     }
+
+
+def test_no_step_of_the_rule_where_the_cards_memory_is_unknown() -> None:
+    """A cache read from a log on a card nobody knows: the blocks are explained, the rule is not."""
+    measured = Measured(available_kv_cache_memory_bytes=10 * GIB)
+    _, found = steps(request(gpu=card(None, None), measured=measured))
+    assert "num_gpu_blocks" in found
+    assert not {"planning_pool", "planning_requests"} & found.keys()

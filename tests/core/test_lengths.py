@@ -70,3 +70,13 @@ def test_a_length_above_the_derived_one_is_refused(version: str, printed: str) -
         in (reason.vllm_error)
     )
     assert resolve_max_model_len(8192, spec, NEWEST) == (8192, 8192, False)
+
+
+def test_only_yarn_itself_starts_again_from_the_original_length() -> None:
+    """Up to 0.29.0 DeepSeek's YaRN multiplies the config's length, the plain one the original."""
+    before = releases().release_for("0.29.0")[0]
+    deepseek = LengthSpec((("max_position_embeddings", 4096),), "deepseek_yarn", 40.0, 2048)
+    assert derived_max_model_len(deepseek, before)[0] == 4096 * 40
+    unstated = LengthSpec((("max_position_embeddings", 4096),), "yarn", 4.0)
+    assert derived_max_model_len(unstated, before)[0] == 4096 * 4
+    assert derived_max_model_len(deepseek, NEWEST)[0] == 4096

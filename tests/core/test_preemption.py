@@ -222,3 +222,40 @@ def test_requests_too_long_are_never_in_flight() -> None:
     assert workload.accepted(150) == pytest.approx(0.75)
     assert 140 <= max(each.most for each in moments(workload, 150)) <= 149
     assert workload.accepted(50) == pytest.approx(50 / 100 * 0.5, abs=0.01)
+
+
+def test_an_encoders_output_is_held_from_the_first_token_on() -> None:
+    """Cross-attention keeps 1,500 tokens of an encoder in 94 blocks of 16, whatever is decoded."""
+    spec = KvSpec("cross_attention", 16, 1)
+    length = RequestLength(8192, 0, encoder_tokens=1500)
+    assert [blocks_of(spec, tokens, length) for tokens in (1, 8192)] == [94, 94]
+
+
+def test_sums_at_their_mean_have_the_tail_that_is_theirs() -> None:
+    """Where the limit is the mean itself the binomial law is met too, also of unequal parts."""
+    held = HeldBlocks((1.0, 2.0), (0.5, 0.5), 0)
+    tail = sum(math.comb(21, k) for k in range(11, 22)) / 2**21
+    # 21 requests hold 31.5 blocks on average: the threshold between 31 and 32 is the mean itself.
+    assert preemption_probability(held, 21, 32) == pytest.approx(tail, abs=1e-9)
+    skewed = HeldBlocks((1.0, 2.0), (0.75, 0.25), 0)
+    tail = sum(math.comb(22, k) * 0.25**k * 0.75 ** (22 - k) for k in range(6, 23))
+    assert preemption_probability(skewed, 22, 28) == pytest.approx(tail, abs=2e-3)
+
+
+@pytest.mark.parametrize("probability", [0.001, 0.01, 0.05, 0.5])
+@pytest.mark.parametrize(
+    "held",
+    [
+        HeldBlocks((1.0, 2.0), (0.7, 0.3), 0),
+        HeldBlocks((1.0, 400.0), (0.99, 0.01), 3),
+        HeldBlocks((2.0, 7.0, 90.0), (0.3, 0.6, 0.1), 0),
+    ],
+)
+def test_the_most_requests_are_found_wherever_the_search_begins(
+    held: HeldBlocks, probability: float
+) -> None:
+    """The count found keeps to the probability and one more does not, however skewed the sizes."""
+    for num_blocks in (5, 60, 500, 20_000):
+        most = requests_at(held, probability, num_blocks)
+        assert preemption_probability(held, most, num_blocks) <= probability
+        assert preemption_probability(held, most + 1, num_blocks) > probability

@@ -88,3 +88,22 @@ def test_half_accepted_is_said(sized: SizingResult) -> None:
     assert mix is not None
     assert mix.accepted == pytest.approx(0.5)
     assert mix.sufficient_max_model_len >= 2.9 * length
+
+
+def test_a_server_that_does_not_start_promises_nothing() -> None:
+    """Without a cache there are no blocks to count, no mix and no promise."""
+    refused = size(request(max_model_len=10**9))
+    assert refused.cache is None
+    assert cautious_blocks(refused) == 0
+    assert request_mix(refused, lognormal_workload(100, 200, 0.3)) is None
+    assert promised_requests(refused, lognormal_workload(100, 200, 0.3)) == 0
+
+
+def test_without_a_rule_or_a_range_the_blocks_of_the_cache_count(sized: SizingResult) -> None:
+    """A cache read from a log on a card nobody knows has neither; else the fewer of both count."""
+    assert sized.cache is not None
+    bare = replace(sized, planning=None, concurrency_range=None)
+    assert cautious_blocks(bare) == sized.cache.num_gpu_blocks
+    only_rule = replace(sized, concurrency_range=None)
+    only_range = replace(sized, planning=None)
+    assert cautious_blocks(sized) == min(cautious_blocks(only_rule), cautious_blocks(only_range))
