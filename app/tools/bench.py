@@ -8,6 +8,7 @@ the same process, a path with /healthz of the same run; the run fails where a ra
 
 import asyncio
 import contextlib
+import itertools
 import os
 import socket
 import statistics
@@ -22,8 +23,12 @@ from app.tools.sizing_speed import SizingSpeed, measure_sizings
 
 HOST: Final = "127.0.0.1"
 CALIBRATION: Final = "/healthz"
-MATRIX: Final = "/en/matrix?model=llama-3.3-70b&max_model_len=8192"
-DEFAULT_PATHS: Final = ("/de/", "/en/help", MATRIX)
+# {number} differs in every request: no answer was kept. The first matrix is written anew
+# from figures that are known, the second sizes every card in every layout anew.
+MATRIX: Final = "/en/matrix?model=llama-3.3-70b&max_model_len=8192&from={number}"
+NEW_MATRIX: Final = "/en/matrix?model=llama-3.3-70b&max_model_len={number}"
+DEFAULT_PATHS: Final = ("/de/", "/en/help", MATRIX, NEW_MATRIX)
+NUMBERS: Final = range(8192, 131_072, 16)
 # One calibration loop takes about 28 ms where the goals are: 2 s for the catalogue, 80 us for one.
 MOST_CALIBRATIONS_FOR_THE_CATALOGUE: Final = 72.0
 MOST_CALIBRATIONS_FOR_ONE_SIZING: Final = 0.0029
@@ -80,6 +85,7 @@ def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 async def measure(port: int, path: str, seconds: float = SECONDS) -> Measurement:
     """Ask for one path over 16 kept connections until the time is over or an error comes."""
     times: list[float] = []
+    numbers = itertools.cycle(NUMBERS)
     last = (0, 0)
 
     async def ask() -> None:
@@ -87,7 +93,7 @@ async def measure(port: int, path: str, seconds: float = SECONDS) -> Measurement
         reader, writer = await asyncio.open_connection(HOST, port)
         until = time.perf_counter() + seconds
         while (started := time.perf_counter()) < until and last[0] < ERROR_STATUS:
-            last = await _answer(reader, writer, path)
+            last = await _answer(reader, writer, path.replace("{number}", str(next(numbers))))
             times.append(time.perf_counter() - started)
         writer.close()
         await writer.wait_closed()
