@@ -57,8 +57,8 @@ def packed_groups(specs: Sequence[KvSpec]) -> list[list[int]]:
     for bucket in buckets:
         count = splits(bucket)
         if bucket.spec.kind in fitted:
-            fitting = max(anchor // bucket.spec.page_size_bytes, 1)
-            count = max(count, ceil_div(len(bucket.layers), fitting))
+            fitting = anchor // bucket.spec.page_size_bytes
+            count = ceil_div(len(bucket.layers), fitting)
         if count == 1:
             groups.append(list(bucket.layers))
             continue
@@ -99,10 +99,7 @@ def _type_of(spec: KvSpec) -> tuple[str | int | None, ...]:
 
 def approximate_gcd(values: Sequence[int], smallest: int) -> int:
     """Pick the chunk from `smallest` up that rounds the values up least; the larger of equals."""
-    largest = max(values)
-    best, best_padding = smallest, -1
-    for chunk in range(smallest, largest + 1):
-        padding = sum(-value % chunk for value in values)
-        if best_padding < 0 or padding <= best_padding:
-            best, best_padding = chunk, padding
-    return best
+    return min(
+        range(smallest, max(values) + 1),
+        key=lambda chunk: (sum(-value % chunk for value in values), -chunk),
+    )

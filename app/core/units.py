@@ -57,6 +57,6 @@ def human_readable_int(text: str) -> int:
 
 def parse_max_model_len(text: str) -> int:
     """Read `--max-model-len`: an integer as above, or `auto`/`-1` for AUTO_MAX_MODEL_LEN."""
-    if text.strip().lower() in {"auto", "-1"}:
+    if text.strip().lower() == "auto":
         return AUTO_MAX_MODEL_LEN
     return human_readable_int(text)
