@@ -24,6 +24,13 @@ def test_what_cannot_be_split_off_is_counted(size: int, counted: int, *, split: 
 
 
 def test_tensors_that_share_a_segment_share_its_end() -> None:
-    """Two tensors of 9.6 MiB leave 0.8 MiB of a 20 MiB segment that nothing else can use."""
+    """Two of 9.6 MiB leave 0.8 MiB of a 20 MiB segment, two of 9.5 a whole one, two of 9.4 more.
+
+    Nothing else fits into up to 1 MiB, so each carries its share, in whole bytes.
+    """
     size = 9 * MIB + 3 * MIB // 5 // 512 * 512
-    assert 2 * allocated_bytes(size, split=True) in range(20 * MIB - 2, 20 * MIB + 1)
+    assert allocated_bytes(size, split=True) == size + (20 * MIB - 2 * size) // 2
+    assert allocated_bytes(19 * MIB // 2, split=True) == 10 * MIB
+    assert allocated_bytes(19 * MIB // 2 - 512, split=True) == 19 * MIB // 2 - 512
+    third = allocated_bytes(13 * MIB // 2, split=True)
+    assert (third, type(third)) == (13 * MIB // 2 + MIB // 2 // 3, int)

@@ -45,3 +45,9 @@ def test_context_and_nccl_are_not_free() -> None:
     paired = request(layout=Layout(tensor_parallel_size=2))
     held = 2 * GIB
     assert free_at_start(paired, spread, exactly(3.0 * GIB)) == exactly(3.0 * GIB - held)
+
+
+def test_what_others_hold_beyond_the_card_leaves_nothing() -> None:
+    """Free memory is never negative, at any end."""
+    crowded = request(other_processes_bytes=500 * GIB)
+    assert free_at_start(crowded, coefficients(), exactly(100.0 * GIB)) == exactly(0.0)

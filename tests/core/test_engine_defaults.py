@@ -255,3 +255,14 @@ def test_query_heads_are_divided_over_the_ranks_that_share_a_context() -> None:
     reason = refused.value.reason
     assert reason.code == "dcp_not_supported"
     assert dict(reason.numbers)["num_q_per_kv"] == 3
+
+
+def test_a_declared_scheme_is_e4m3_and_excludes_e5m2() -> None:
+    """From 0.24.0 a compressed-tensors checkpoint is refused if it declares a KV scheme."""
+    start = asked("llama-3.3-70b-fp8-ct", version="0.24.0", kv_cache_dtype="fp8_e5m2")
+    declared = replace(start, checkpoint=replace(start.checkpoint, kv_cache_scheme="fp8_e4m3"))
+    with pytest.raises(Refusal) as caught:
+        cache_shape(declared, resolve_engine_args(declared))
+    assert caught.value.reason.vllm_error == (
+        "fp8_e5m2 kv-cache is not supported with fp8 checkpoints."
+    )

@@ -6,9 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.core.engine_defaults import resolve_engine_args
 from app.core.groups import GroupingRules, PageSizeError, PromotionError, form_groups
+from app.core.kv_cache import cache_shape
 from app.core.kv_spec import KvSpec, RequestLength
-from app.core.packing import approximate_gcd
+from app.core.model_spec import AttentionSpec, LayerSpec
+from app.core.reasons import Refusal
+from tests.core.memory_case import dense, request, shipped
 
 RULES = GroupingRules(
     tolerance=1.5,
@@ -129,7 +133,19 @@ def test_decode_context_parallelism_splits_only_full_attention() -> None:
     assert STATE.blocks_per_request(RequestLength(10_000, 2048, 4)) == 1
 
 
-def test_the_chunk_of_packed_layers_pads_least_and_is_the_largest_of_equals() -> None:
-    """21, 43 and 20 layers in chunks from 21 up: 22 wastes least."""
-    assert approximate_gcd([21, 43, 20], 21) == 22
-    assert approximate_gcd([8, 16], 4) == 8
+def test_pages_that_neither_grow_nor_are_padded_are_refused_in_vllms_words() -> None:
+    """0.12.0: heads of 96 in windows beside heads of 128, whose pages they do not divide."""
+    full = AttentionSpec("full_attention", 8, 128, 128)
+    window = AttentionSpec("sliding_window", 8, 96, 96, window=512)
+    model = dense(layers=(LayerSpec(full), LayerSpec(window)))
+    start = request(model=model, release=shipped("0.12.0"))
+    with pytest.raises(Refusal) as refused:
+        cache_shape(start, resolve_engine_args(start))
+    reason = refused.value.reason
+    assert reason.vllm_error.startswith("The page size of the layer is not divisible by the max")
+    assert dict(reason.numbers) == {
+        "page_size_bytes": 16 * 8 * 2 * 96 * 2,
+        "largest_page_size_bytes": 16 * 8 * 2 * 128 * 2,
+    }
+    later = replace(start, release=shipped("0.24.0"))
+    assert cache_shape(later, resolve_engine_args(later)).bytes_per_block == 65_536

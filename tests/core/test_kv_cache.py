@@ -9,11 +9,13 @@ from app.core.engine_defaults import resolve_engine_args
 from app.core.kv_cache import CacheShape, cache_for, cache_shape
 from app.core.kv_spec import KvSpec
 from app.core.layout import Layout
+from app.core.model_spec import LayerSpec
 from app.core.packed_tuples import slot_bytes, tuple_bytes, tuple_groups
 from app.core.reasons import Reason, Refusal
 from app.core.request import SizingRequest
 from app.core.result import Cache
 from app.core.units import GIB
+from tests.core.memory_case import dense, request
 from tests.core.oracle import gpus
 from tests.core.starts import asked
 
@@ -160,6 +162,16 @@ def test_cards_that_differ_in_name_alone_share_a_grouping_and_not_a_refusal() ->
     for card in cards:
         numbers = dict(refusal(asked("apertus-8b", card, kv_cache_dtype="fp8"), 10).numbers)
         assert numbers["gpu_name"] == gpus()[card].name
+
+
+def test_a_stage_without_a_cache_is_not_asked_for_memory() -> None:
+    """Two stages, the layers of the second keep nothing: only the first has to hold a request."""
+    full = dense().layers[:1]
+    model = dense(layers=(*full * 2, LayerSpec(None), LayerSpec(None)))
+    start = replace(request(model=model), layout=Layout(pipeline_parallel_size=2))
+    found = cache(start, 1, 0)
+    assert found.num_gpu_blocks == cache(start, 1, 1).num_gpu_blocks
+    assert refusal(start, 0, 1).code == "no_memory_for_kv_cache"
 
 
 LATENT = KvSpec("mla", 256, 100)

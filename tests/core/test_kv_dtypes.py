@@ -43,6 +43,7 @@ def test_a_key_and_a_value_of_one_head(cache_dtype: str, of_128: int, of_64: int
     """What vLLM's page sizes come to for one token of one KV head, model in bfloat16."""
     assert head_bytes(cache_dtype, "bfloat16", 128, 128) == of_128
     assert head_bytes(cache_dtype, "bfloat16", 64, 64) == of_64
+    assert isinstance(head_bytes(cache_dtype, "bfloat16", 64, 64), int)
 
 
 def test_keys_and_values_may_differ_in_size() -> None:

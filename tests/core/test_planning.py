@@ -129,7 +129,7 @@ def test_a_copy_holds_the_whole_checkpoint(layout: Layout) -> None:
 
 
 def test_experts_spread_over_engines_count_by_their_share() -> None:
-    """With expert parallelism over two engines a copy holds half of the experts."""
+    """With expert parallelism over two engines a copy holds half of the experts, else all."""
     groups = (
         TensorGroup("self_attn.q_proj", "attn", 0, 1024, 1024, sharding="column"),
         TensorGroup("mlp.experts.down_proj", "expert", 0, 1024, 512, 8, "expert_row"),
@@ -139,4 +139,9 @@ def test_experts_spread_over_engines_count_by_their_share() -> None:
     asked = request(model=model, layout=layout)
     attention, experts = 2 * 1024 * 1024, 2 * 8 * 1024 * 512
     held = copy_weights_bytes(asked, resolve_engine_args(asked))
+    assert held == pytest.approx(attention + experts / 2, rel=0.02)
+    plain = replace(asked, layout=Layout(data_parallel_size=2))
+    assert copy_weights_bytes(plain, resolve_engine_args(plain)) == attention + experts
+    two = replace(asked, layout=replace(layout, tensor_parallel_size=2))
+    held = copy_weights_bytes(two, resolve_engine_args(two))
     assert held == pytest.approx(attention + experts / 2, rel=0.02)
