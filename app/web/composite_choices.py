@@ -14,6 +14,7 @@ from app.wizard.inputs import UNSURE
 
 CARD: Final = "card"
 SPLIT: Final = "split"
+KEPT: Final = "kept"
 LAYOUT_FIELDS: Final = frozenset(
     {
         "tensor_parallel_size",
@@ -46,7 +47,7 @@ def write_out(pairs: Iterable[tuple[str, str]]) -> Pairs:
             rest.append((name, text))
     if card is not None:
         rest = [pair for pair in rest if pair[0] not in {"gpu", "server"}] + _card(card)
-    if split is not None and split != "kept":
+    if split is not None and split != KEPT:
         rest = [pair for pair in rest if pair[0] not in LAYOUT_FIELDS] + _split(split)
     return rest
 

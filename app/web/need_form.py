@@ -21,6 +21,8 @@ MEASURED: Final = "measured"
 HISTOGRAM: Final = "length_histogram"
 DEFAULT_REQUESTS_PER_HOUR: Final = 6.0
 CARDS: Final = ("sold", "all")
+# The boxes as they stood when the form was shown: left alone, they follow the model.
+UNTOUCHED_BITS: Final = "usual_bits"
 _WHOLE: Final = (
     # name, smallest, largest
     ("users", 1, 10_000_000),
@@ -33,7 +35,7 @@ _DECIMAL: Final = (
 )
 OWN_NAMES: Final = (
     *(name for name, _, _ in _WHOLE), *(name for name, _, _ in _DECIMAL),
-    "preset", HISTOGRAM, "bits", "cards", "spare", "offer",
+    "preset", HISTOGRAM, "bits", UNTOUCHED_BITS, "cards", "spare", "offer",
 )  # fmt: skip
 
 
@@ -42,7 +44,7 @@ class NeedForm:
     """What was entered. Numbers left empty are those of the preset, or their stated default.
 
     `lengths`, where given, count before a mean, and a mean before the preset's. `is_measured` says
-    that they come from a metrics page.
+    that they come from a metrics page. `usual_bits` are allowed where nobody asks for others.
     """
 
     sizing: Form
@@ -53,6 +55,7 @@ class NeedForm:
     lengths: LengthHistogram | None
     is_measured: bool
     bits: tuple[int, ...]
+    usual_bits: tuple[int, ...]
     cards: str
     spare: bool
     offer: int
@@ -151,7 +154,10 @@ def read_need(pairs: Iterable[tuple[str, str]], language: str, catalogue: Catalo
     numbers = read_numbers(texts, language, problems)
     lengths = read_lengths(texts, problems)
     main = form.prepared.request.checkpoint.precision if form.prepared.request else ""
-    bits = tuple(each for each in BITS if ("bits", str(each)) in given) or usual_bits(main)
+    usual = usual_bits(main)
+    bits = tuple(each for each in BITS if ("bits", str(each)) in given)
+    if " ".join(map(str, bits)) == texts.get(UNTOUCHED_BITS, ""):
+        bits = usual
     cards = texts.get("cards", "")
     return NeedForm(
         sizing=form,
@@ -161,7 +167,8 @@ def read_need(pairs: Iterable[tuple[str, str]], language: str, catalogue: Catalo
         preset=preset,
         lengths=lengths,
         is_measured=texts.get("preset") == MEASURED,
-        bits=bits,
+        bits=bits or usual,
+        usual_bits=usual,
         cards=cards if cards in CARDS or cards in catalogue.gpus else CARDS[0],
         spare=texts.get("spare") == "true",
         offer=int(texts["offer"]) if texts.get("offer", "").isdecimal() else 0,

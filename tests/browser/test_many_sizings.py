@@ -55,11 +55,11 @@ def test_a_rag_assistant_for_200_seats(page: Page) -> None:
 def test_thirty_developers_with_a_spare_copy(page: Page) -> None:
     """A coding agent on gpt-oss-120b: N+1 adds a copy; another row shows its own curve."""
     page.goto("/en/need?model=gpt-oss-120b&preset=coding&users=30&requests_per_hour=40")
-    without = page.locator(".need-result tbody tr").first.locator("td").nth(2)
+    without = page.locator(".need-result tbody tr").first.locator("td").nth(4)
     cards = figure(without)
     page.get_by_label("one copy may fail (N+1)").check()
     page.get_by_role("button", name="Find servers").click()
-    spare = page.locator(".need-result tbody tr").first.locator("td").nth(2)
+    spare = page.locator(".need-result tbody tr").first.locator("td").nth(4)
     assert figure(spare) > cards
     page.get_by_role("link", name="Curve").first.click()
     expect(page.locator(".need-result tr[aria-current]")).to_have_count(1)

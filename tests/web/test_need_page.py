@@ -250,3 +250,36 @@ def test_a_measured_mix_without_lengths_asks_for_them(client: StrictClient) -> N
     response = client.get("/en/need?model=phi-4&peak_requests=4&preset=measured")
     assert response.status_code == 422
     assert "There are no requests in it" in plain(response.text)
+
+
+@pytest.mark.parametrize(
+    ("bits", "precisions"), [("bits=16&bits=8", {"MXFP4"}), ("bits=16", {"BF16"})]
+)
+def test_boxes_that_nobody_touched_follow_the_model(
+    client: StrictClient, bits: str, precisions: set[str]
+) -> None:
+    """A model published in four bit is offered so, unless other weights were ticked on purpose."""
+    query = f"model=gpt-oss-120b&preset=full&peak_requests=8&usual_bits=16+8&{bits}"
+    response = client.get(f"/en/need?{query}")
+    shown = re.findall(r"<td>(BF16|FP8|MXFP4)</td>", response.text)
+    assert set(shown) == precisions
+    assert 'name="usual_bits" value="4"' in response.text
+
+
+def test_an_offer_is_judged_by_the_lengths_of_the_need(client: StrictClient) -> None:
+    """The page behind an offer knows the mean length, and says that the peak is covered there."""
+    text = client.get("/en/need?model=llama-3.3-70b&preset=rag&users=200&bits=8&spare=true").text
+    links = re.findall(r'<th scope="row"><a href="([^"]+rtx-pro-6000[^"]+)">', text)
+    verdict = plain(client.get(html.unescape(links[0])).text)
+    assert "At your mean length of 5,000 tokens, 38 requests fit. That covers the peak" in verdict
+
+
+def test_a_spare_copy_is_named_where_requests_are_counted(client: StrictClient) -> None:
+    """The offer counts one copy less than the curve, and both say so."""
+    query = "model=llama-3.3-70b&preset=rag&users=200&bits=8"
+    spare = plain(client.get(f"/en/need?{query}&spare=true").text)
+    without = plain(client.get(f"/en/need?{query}").text)
+    assert re.search(r"\d+ requests in flight with one copy down, where 13 are needed", spare)
+    assert "All 2 copies are counted here, the spare one too." in spare
+    assert "one copy down" not in without
+    assert "copies are counted here" not in without

@@ -429,3 +429,46 @@ def test_a_slice_is_offered_apart_and_never_as_a_group(client: StrictClient) -> 
     group = client.get(f"/en/workbench?{query}&tensor_parallel_size=2").text
     assert "MIG slices do not work as a group" in group
     assert "MIG" not in client.get("/en/matrix?model=llama-3.1-8b").text
+
+
+def test_the_verdict_says_why_it_is_below_the_planned_figure(client: StrictClient) -> None:
+    """DeepSeek-V3.2 with spread experts: 24 requests are 8 x 3, not the 40 that are planned."""
+    answers = {
+        "model": "deepseek-v3.2", "gpu": "h200", "max_model_len": "32768",
+        "data_parallel_size": "8", "enable_expert_parallel": "true",
+    }  # fmt: skip
+    verdict = text_of(by_id(page_of(client, "/en/workbench", answers), "verdict"))
+    assert "24 requests of 32,768 tokens" in verdict
+    assert "in whole requests of each instance: 8 \u00d7 3." in verdict
+    llama = text_of(by_id(page_of(client, "/en/workbench", LLAMA), "verdict"))
+    assert "lower one counts" not in llama
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "cache", "requests"),
+    [
+        ("nvidia/Llama-3.3-70B-Instruct-FP8", "cache in fp8_e4m3", "12 requests"),
+        ("RedHatAI/Llama-3.3-70B-Instruct-FP8-dynamic", "cache in bfloat16", "6 requests"),
+    ],
+)
+def test_the_verdict_names_the_cache_that_auto_means(
+    client: StrictClient, checkpoint: str, cache: str, requests: str
+) -> None:
+    """Two FP8 checkpoints of one size differ in their cache, and so by half of the requests."""
+    tree = page_of(client, "/en/workbench", {**LLAMA, "checkpoint": checkpoint})
+    verdict = text_of(by_id(tree, "verdict"))
+    assert cache in verdict
+    assert requests in verdict
+
+
+def test_decode_context_parallelism_is_a_field_of_its_own(client: StrictClient) -> None:
+    """It is entered in the expert settings, once, and shows what the address says."""
+    answers = {
+        "model": "deepseek-v3.2", "gpu": "h200", "tensor_parallel_size": "8",
+        "decode_context_parallel_size": "8", "kv_cache_dtype": "fp8",
+    }  # fmt: skip
+    tree = page_of(client, "/en/workbench", answers)
+    fields = [
+        each for each in tree.iter("input") if each.get("name") == "decode_context_parallel_size"
+    ]
+    assert [(each.get("type"), each.get("value")) for each in fields] == [("text", "8")]

@@ -141,6 +141,14 @@ def test_the_frozen_result_is_the_apis(desk: StrictClient) -> None:
     assert quote.sizing.result == answered
 
 
+def test_what_was_sent_names_the_load_and_whose_log_it_is(desk: StrictClient) -> None:
+    """Two copies have two logs: the figure is that of each, beside the load that was entered."""
+    load = "replicas=2&peak_requests=13&mean_request_tokens=5000"
+    page = html.unescape(follow(desk, send(desk, f"{ENGLISH}&{load}")).text)
+    assert "Expected in the log of each of 2 instances" in page
+    assert "at most 13 requests at once<br>5,000 tokens on average" in page
+
+
 def test_a_box_that_is_not_ticked_is_no_agreement(desk: StrictClient) -> None:
     """Without the tick no time and no text of an agreement are stored."""
     send(desk)

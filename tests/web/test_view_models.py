@@ -14,6 +14,7 @@ from app.core.sizing import size
 from app.core.units import GIB
 from app.web.view_models.expected import comparison_of, expected_of
 from app.web.view_models.flag_table import flag_groups
+from app.web.view_models.layout_loss import CardShare, layout_losses
 from app.web.view_models.layout_table import idle_cards, layout_lines
 from app.web.view_models.memory_bar import memory_bar_of
 from app.web.view_models.result_view import Links, ResultViews
@@ -265,3 +266,61 @@ def test_command_leaves_out_what_vllm_would_choose() -> None:
     assert shlex.split(serve_command("a b", Answers())) == ["vllm", "serve", "a b"]
     assert "--max-model-len auto" in serve_command("a/b", Answers(max_model_len=-1))
     assert "--no-async-scheduling" in serve_command("a/b", Answers(async_scheduling=False))
+
+
+def test_why_two_copies_hold_24_and_a_pair_78(catalogue: Catalogue) -> None:
+    """Copies hold the weights twice and leave 15.4 GiB of a card; the pair halves them: 49.2."""
+    rows = layouts_for(to_request(LLAMA.with_changes(server="2x-rtx-pro-6000-server"), catalogue))
+    lines = layout_lines(rows, None, lambda _: "?")
+    (loss,) = layout_losses(rows, lines)
+    assert (loss.code, loss.count, loss.others) == ("weights_repeated", 2, ())
+    assert (loss.line.requests, loss.better.requests) == (24, 78)
+    assert in_gib(loss.share) == pytest.approx((67.7, 15.4), abs=0.05)
+    assert in_gib(loss.better_share) == pytest.approx((33.8, 49.2), abs=0.05)
+
+
+def in_gib(share: CardShare | None) -> tuple[float, float]:
+    """Return what a card gives weights and cache."""
+    assert share is not None
+    return share.weights_bytes / GIB, share.cache_bytes / GIB
+
+
+def test_a_copied_latent_cache_is_told_from_every_layout_that_copies_none(
+    catalogue: Catalogue,
+) -> None:
+    """TP 8 of DeepSeek-V3.2 loses against DCP 8, with the cache that it needs, and DP 8."""
+    answers = Answers(model="deepseek-v3.2", gpu="h200", tensor_parallel_size=8, max_model_len=8192)
+    rows = layouts_for(to_request(answers, catalogue))
+    (loss,) = layout_losses(rows, layout_lines(rows, None, lambda _: "?"))
+    assert (loss.code, loss.count) == ("latent_copied", 8)
+    assert loss.better.layout.decode_context_parallel_size == 8
+    assert loss.better.cache_dtype == "fp8"
+    assert [other.layout.data_parallel_size for other in loss.others] == [8]
+    assert [other.cache_dtype for other in loss.others] == [None]
+
+
+def test_a_latent_cache_is_counted_on_every_card(catalogue: Catalogue) -> None:
+    """Eight cards hold the same latent cache, so a token costs eight times what one card holds."""
+    changes = {"model": "deepseek-v3.2", "checkpoint": None, "gpu": "h200"}
+    group = token_bytes_of(sized(catalogue, **changes, tensor_parallel_size=8))
+    spread = token_bytes_of(
+        sized(catalogue, **changes, data_parallel_size=8, enable_expert_parallel=True)
+    )
+    assert group is not None
+    assert spread is not None
+    assert (group.is_even, group.latent_copies) == (True, 8)
+    assert (spread.is_even, spread.latent_copies) == (True, 1)
+    assert group.per_token == pytest.approx(8 * spread.per_token)
+
+
+def test_the_planning_column_adds_up_where_experts_are_spread(catalogue: Catalogue) -> None:
+    """What is left is the share of the card less reserve and weights, experts in part."""
+    result = sized(
+        catalogue, model="deepseek-v3.2", checkpoint=None, gpu="h200",
+        data_parallel_size=8, enable_expert_parallel=True,
+    )  # fmt: skip
+    compared = comparison_of(result)
+    assert compared is not None
+    plan = compared.planning
+    left = plan.card_bytes * plan.utilization - plan.reserve_bytes - plan.weights_bytes
+    assert plan.cache_bytes == pytest.approx(left, abs=2)

@@ -60,3 +60,44 @@ def test_without_a_request_there_is_nothing_to_compare(catalogue: Catalogue) -> 
     """Asking for layouts of unanswered questions is a mistake of the caller."""
     with pytest.raises(ValueError, match="request"):
         layouts_for(to_request(Answers(), catalogue))
+
+
+DEEPSEEK = Answers(model="deepseek-v3.2", gpu="h200", tensor_parallel_size=8, max_model_len=32_768)
+
+
+def special(rows: tuple[LayoutRow, ...]) -> list[tuple[int, int, str, int]]:
+    """Return DP, DCP, cache and requests of the rows that are neither copies nor groups."""
+    return [
+        (
+            row.layout.data_parallel_size,
+            row.layout.decode_context_parallel_size,
+            row.answers.kv_cache_dtype,
+            row.result.verdict_requests,
+        )
+        for row in rows
+        if row.layout.data_parallel_size > 1 or row.layout.decode_context_parallel_size > 1
+    ]
+
+
+def test_experts_and_latent_caches_are_divided_in_their_own_ways(catalogue: Catalogue) -> None:
+    """DeepSeek-V3.2 on 8 x H200: spread experts hold more than TP 8, DCP 8 far more, in FP8."""
+    rows = layouts_for(to_request(DEEPSEEK, catalogue))
+    group = next(row.result.verdict_requests for row in rows if row.chosen)
+    (experts, one, as_asked, spread), (none, tokens, smaller, divided) = special(rows)
+    assert (experts, one, as_asked) == (8, 1, "auto")
+    assert (none, tokens, smaller) == (1, 8, "fp8")
+    assert group < spread < divided / 4
+
+
+def test_a_cache_that_was_chosen_is_not_exchanged(catalogue: Catalogue) -> None:
+    """Who asks for a 16-bit cache is offered no layout that runs only with another one."""
+    rows = layouts_for(to_request(DEEPSEEK.with_changes(kv_cache_dtype="bfloat16"), catalogue))
+    assert [line[:3] for line in special(rows)] == [(8, 1, "bfloat16")]
+
+
+def test_a_row_in_another_cache_is_what_its_link_shows(catalogue: Catalogue) -> None:
+    """The layout with an FP8 cache has the figures of its own answers."""
+    row = layouts_for(to_request(DEEPSEEK, catalogue))[-1]
+    prepared = to_request(row.answers, catalogue)
+    assert prepared.request is not None
+    assert size(prepared.request) == row.result

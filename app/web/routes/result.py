@@ -42,7 +42,8 @@ PLAIN_FIELDS: Final = frozenset(
 EXPERT_FIELDS: Final = frozenset(
     {
         "vllm_version", "gpu_memory_utilization", "max_num_batched_tokens", "max_num_seqs",
-        "block_size", "pipeline_parallel_size", "data_parallel_size", "enforce_eager",
+        "block_size", "pipeline_parallel_size", "data_parallel_size",
+        "decode_context_parallel_size", "enforce_eager",
         "enable_expert_parallel", "kv_cache_memory_bytes", "num_gpu_blocks_override",
         "cpu_offload_gb", "p95_request_tokens", "available_kv_cache_memory_bytes",
         "gpu_total_memory_bytes", "other_processes_gib",

@@ -15,7 +15,7 @@ from app.catalog.models import CatalogueModel
 from app.core.layout import Layout
 from app.core.reasons import Reason
 from app.web.case import Case, read_case
-from app.web.composite_choices import LAYOUT_FIELDS
+from app.web.composite_choices import KEPT, LAYOUT_FIELDS
 from app.web.errors import KEEP_ADDRESS
 from app.web.locale import page
 from app.web.render import Renderer
@@ -189,6 +189,8 @@ def _offer_layouts(case: Case) -> dict[str, Any]:
         if reason is not None and reason.code not in NEVER_WORKS | TOO_SMALL:
             reason = None  # the length of a request is asked later
         value = _split_value(row.layout)
+        if value == KEPT and not row.chosen:
+            continue  # the question offers copies and groups; the result shows the rest
         if was_answered and row.layout == layout_of(answers):
             chosen = value
         choices.append(
@@ -202,7 +204,7 @@ def _offer_layouts(case: Case) -> dict[str, Any]:
 def _split_value(layout: Layout) -> str:
     """Return the value of a choice; "kept" for a layout that the page has no name for."""
     plain = Layout(tensor_parallel_size=layout.tensor_parallel_size, replicas=layout.replicas)
-    return f"{layout.tensor_parallel_size}x{layout.replicas}" if layout == plain else "kept"
+    return f"{layout.tensor_parallel_size}x{layout.replicas}" if layout == plain else KEPT
 
 
 def _offer_nothing(_case: Case) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Final
 from app.core.layout import Layout
 from app.core.reasons import Reason
 from app.core.result import SizingResult
+from app.web.view_models.token_bytes import stored_dtype
 from app.wizard.sizing_request import Prepared
 
 Value = str | float | bool | Layout | tuple[float, float] | None
@@ -76,7 +77,7 @@ def _power(result: SizingResult) -> Value:
 
 _INPUTS: Final[tuple[tuple[str, Callable[[SizingResult], Value]], ...]] = (
     ("checkpoint", lambda result: result.request.checkpoint.hf_id),
-    ("cache_dtype", _resolved("cache_dtype")),
+    ("cache_dtype", stored_dtype),
     ("gpu", lambda result: result.request.gpu.name),
     ("layout", lambda result: result.request.layout),
     ("cards", lambda result: result.request.layout.cards),

@@ -8,6 +8,7 @@ from app.core.memory_bar import BESIDE_THE_BUDGET
 from app.core.planning import (
     PLANNING_RESERVE_BYTES,
     PLANNING_UTILIZATION,
+    copy_weights_bytes,
     planning_memory_bytes,
 )
 from app.core.sizing import SizingResult
@@ -97,7 +98,8 @@ def comparison_of(result: SizingResult) -> Comparison | None:
         card_bytes=card_bytes,
         utilization=utilization,
         reserve_bytes=PLANNING_RESERVE_BYTES,
-        weights_bytes=(result.checkpoint_bytes or 0) // layout.cards_per_engine,
+        weights_bytes=copy_weights_bytes(result.request, result.resolved)
+        // layout.cards_per_engine,
         cache_bytes=plan.pool_bytes // layout.cards,
     )
     others = sum(terms.values()) - sum(

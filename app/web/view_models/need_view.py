@@ -14,6 +14,7 @@ from app.core.gpu_spec import GpuSpec
 from app.core.layout import Layout
 from app.core.request import SizingRequest
 from app.core.request_mix import RequestMix, request_mix
+from app.core.workload import Workload
 from app.wizard.answers import Answers
 from app.wizard.matrix import all_cards
 from app.wizard.need import Binding, Need, Offer, checkpoints_of, engine_layouts, offers
@@ -149,6 +150,7 @@ class NeedViews:
             enable_expert_parallel=layout.enable_expert_parallel,
             replicas=layout.replicas,
             peak_requests=need.requests,
+            **({} if need.workload is None else {"mean_request_tokens": _mean(need.workload)}),
         )
         price = prices.get(server or "")
         return OfferLine(
@@ -167,6 +169,11 @@ class NeedViews:
             price=None if price is None else price * offer.fleet.servers,
             query=urlencode(query_pairs(own) or (), safe="/:,"),
         )
+
+
+def _mean(workload: Workload) -> int:
+    """Return the mean length of a mix, so that the result judges the requests of the need."""
+    return max(1, round(workload.mean_tokens()))
 
 
 def curve_of(mix: RequestMix) -> Curve:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -19,10 +19,17 @@ from app.core.what_if import FlagRow, what_if
 from app.web.view_models.choices import Choices
 from app.web.view_models.expected import Comparison, Expected, comparison_of, expected_of
 from app.web.view_models.flag_table import FlagGroup, flag_groups
-from app.web.view_models.layout_table import IdleCards, LayoutLine, idle_cards, layout_lines
+from app.web.view_models.layout_loss import LayoutLoss, layout_losses
+from app.web.view_models.layout_table import (
+    IdleCards,
+    LayoutLine,
+    idle_cards,
+    layout_lines,
+    side_by_side,
+)
 from app.web.view_models.memory_bar import MemoryBar, memory_bar_of
 from app.web.view_models.provenance import Provenance, provenance_of
-from app.web.view_models.token_bytes import TokenBytes, token_bytes_of
+from app.web.view_models.token_bytes import TokenBytes, stored_dtype, token_bytes_of
 from app.web.view_models.users import Users, users_of
 from app.web.view_models.verdict import Verdict, refused, verdict_of
 from app.wizard.alternatives import alternatives_for
@@ -61,11 +68,15 @@ class WayOut:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What was sized, by name; "" where something has none."""
+    """What was sized, by name; "" where something has none.
+
+    `cache_dtype` is what the cache really is stored in: never "auto".
+    """
 
     model: str
     precision: str
     card: str
+    cache_dtype: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +98,8 @@ class ResultView:
     comparison: Comparison | None
     memory_bar: MemoryBar | None
     layouts: tuple[LayoutLine, ...]
+    layout_losses: tuple[LayoutLoss, ...]
+    side_by_side: tuple[tuple[str, str], ...]
     token_bytes: TokenBytes | None
     flags: tuple[FlagGroup, ...]
     precisions: Mapping[str, str]
@@ -151,7 +164,7 @@ class ResultViews:
         layouts = layout_lines(sized.layouts, answers.peak_requests, links.href)
         checkpoint_id = result.request.checkpoint.hf_id
         return ResultView(
-            facts=_facts(sized.prepared),
+            facts=replace(_facts(sized.prepared), cache_dtype=stored_dtype(result)),
             vllm_version=result.request.release.version,
             layout=result.request.layout,
             verdict=verdict_of(result, answers.peak_requests),
@@ -163,6 +176,8 @@ class ResultViews:
             comparison=comparison_of(result),
             memory_bar=memory_bar_of(result),
             layouts=layouts,
+            layout_losses=layout_losses(sized.layouts, layouts),
+            side_by_side=side_by_side(layouts),
             idle=idle_cards(layouts, server.cards) if server else None,
             token_bytes=token_bytes_of(result),
             flags=flag_groups(sized.flags, answers, links.href),
@@ -200,6 +215,8 @@ class ResultViews:
             comparison=None,
             memory_bar=None,
             layouts=(),
+            layout_losses=(),
+            side_by_side=(),
             token_bytes=None,
             flags=(),
             precisions={},

@@ -43,7 +43,11 @@ class GroupShare:
 
 @dataclass(frozen=True, slots=True)
 class TokenBytes:
-    """Bytes over all cards of a copy. `copied_heads` is set where cards hold copies of KV heads."""
+    """Bytes over all cards of a copy. `copied_heads` is set where cards hold copies of KV heads.
+
+    `is_even` where every token costs the same; `latent_copies` is how many cards hold the same
+    latent cache, 1 where none does.
+    """
 
     per_token: float
     request_bytes: int
@@ -52,6 +56,8 @@ class TokenBytes:
     tensor_parallel_size: int
     formula: Formula | None
     copied_heads: int | None
+    is_even: bool
+    latent_copies: int
     groups: tuple[GroupShare, ...]
 
 
@@ -76,12 +82,22 @@ def token_bytes_of(result: SizingResult) -> TokenBytes | None:
         per_token=per_token,
         request_bytes=total,
         max_model_len=length,
-        cache_dtype=resolved.dtype if resolved.cache_dtype == "auto" else resolved.cache_dtype,
+        cache_dtype=stored_dtype(result),
         tensor_parallel_size=tensor_parallel_size,
         formula=formula,
         copied_heads=copied,
+        is_even=formula is not None or _is_all_latent(result),
+        latent_copies=_latent_copies(result),
         groups=_groups(result),
     )
+
+
+def stored_dtype(result: SizingResult) -> str:
+    """Return what cached tokens are stored in, never "auto"; "" where vLLM refuses before."""
+    resolved = result.resolved
+    if resolved is None:
+        return ""
+    return resolved.dtype if resolved.cache_dtype == "auto" else resolved.cache_dtype
 
 
 def _formula(result: SizingResult) -> Formula | None:
@@ -97,6 +113,19 @@ def _formula(result: SizingResult) -> Formula | None:
     return Formula(
         result.request.model.num_hidden_layers, cache.num_kv_heads, cache.head_size, size
     )
+
+
+def _is_all_latent(result: SizingResult) -> bool:
+    """Whether every layer keeps a latent cache of each token."""
+    groups = result.cache.groups if result.cache else ()
+    return bool(groups) and all(group.kind == "mla" for group in groups)
+
+
+def _latent_copies(result: SizingResult) -> int:
+    layout = result.request.layout
+    if not _is_all_latent(result):
+        return 1
+    return layout.tensor_parallel_size // layout.decode_context_parallel_size
 
 
 def _groups(result: SizingResult) -> tuple[GroupShare, ...]:
