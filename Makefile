@@ -72,7 +72,8 @@ postgresql:
 .PHONY: serve
 serve: $(VENV)/run.stamp $(MO) ## Start the wizard on http://127.0.0.1:8000 (PORT=… for another port)
 	@echo "The wizard is at http://$(HOST):$(PORT)/ (stop it with Ctrl+C)"
-	@exec $(BIN)/python -m uvicorn --factory app.main:create_app --host $(HOST) --port $(PORT) --no-access-log
+	@SIZING_BASE_URL="$${SIZING_BASE_URL:-http://$(HOST):$(PORT)}" \
+		exec $(BIN)/python -m uvicorn --factory app.main:create_app --host $(HOST) --port $(PORT) --no-access-log
 
 # --- check ----------------------------------------------------------------------------------------
 # Every part runs even if an earlier one failed (--keep-going), so that one call shows everything.
