@@ -9,7 +9,15 @@ from typing import Any, Final, TypeGuard
 from app.core.engine import EngineArgs, SpeculativeConfig
 from app.wizard.answers import Answers, Problem, nearest_name
 
-DTYPES: Final = ("auto", "half", "float16", "bfloat16", "float", "float32")
+# Two have a second name. Source: vllm/utils/torch_utils.py STR_DTYPE_TO_TORCH_DTYPE
+DTYPES: Final = {
+    "auto": "auto",
+    "half": "float16",
+    "float16": "float16",
+    "bfloat16": "bfloat16",
+    "float": "float32",
+    "float32": "float32",
+}
 MAMBA_CACHE_MODES: Final = ("none", "align", "all")
 MAMBA_SSM_CACHE_DTYPES: Final = ("auto", "float32", "float16", "bfloat16")
 MODALITIES: Final = ("image", "video", "audio", "vision_chunk")
@@ -47,7 +55,7 @@ def read_engine_args(
     args = EngineArgs(
         **values,
         kv_cache_dtype=choice("kv_cache_dtype", {"auto", *kv_cache_dtypes}) or "auto",
-        dtype=choice("dtype", DTYPES) or "auto",
+        dtype=DTYPES[choice("dtype", DTYPES) or "auto"],
         mamba_cache_mode=choice("mamba_cache_mode", MAMBA_CACHE_MODES),
         mamba_ssm_cache_dtype=choice("mamba_ssm_cache_dtype", MAMBA_SSM_CACHE_DTYPES),
         speculative_config=_speculative_config(answers.speculative_config, problems),

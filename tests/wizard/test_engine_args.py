@@ -40,6 +40,16 @@ def test_unknown_choices_name_the_nearest() -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "read"),
+    [("half", "float16"), ("float", "float32"), ("HALF", "float16"), ("bfloat16", "bfloat16")],
+)
+def test_a_dtype_has_one_name_inside(written: str, read: str) -> None:
+    """vLLM's second names of a dtype are read as the first, which everything else knows."""
+    args, problems = read_engine_args(Answers(dtype=written), DTYPES)
+    assert (args.dtype, problems) == (read, ())
+
+
+@pytest.mark.parametrize(
     ("field", "text", "key"),
     [
         ("speculative_config", '{"num_speculative_tokens":3}', "method"),
