@@ -117,10 +117,13 @@ def length_spec(config: Config) -> LengthSpec:
         original = text.integer("original_max_position_embeddings", 0, high=_LARGEST_LENGTH)
     return LengthSpec(
         keys=tuple(
-            (key, text.integer(key, high=_LARGEST_LENGTH)) for key in LENGTH_KEYS if text.has(key)
+            (key, text.integer(key, low=1, high=_LARGEST_LENGTH))
+            for key in LENGTH_KEYS
+            if text.has(key)
         ),
         rope_type=kind or None,
-        rope_factor=rope.number("factor", 1.0) if rope.has("factor") else None,
+        # transformers wants 1 or more as well; with 0 no request would have a length
+        rope_factor=rope.number("factor", 1.0, low=1.0) if rope.has("factor") else None,
         original_max_position_embeddings=original or None,
         model_type=text.text("model_type") or Fields.of(config).text("model_type"),
     )

@@ -293,6 +293,21 @@ def test_a_config_that_cannot_be_read_is_refused(own: dict[str, Any]) -> None:
         cache_layers(own)
 
 
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"max_position_embeddings": 0},
+        {"max_position_embeddings": 8192, "rope_scaling": {"type": "linear", "factor": 0}},
+        {"max_position_embeddings": 1, "rope_scaling": {"type": "dynamic", "factor": 0.5}},
+    ],
+)
+def test_no_config_gives_requests_without_a_length(own: dict[str, Any]) -> None:
+    """A length below one token, or a factor that would make one, is named and not computed with."""
+    with pytest.raises(ConfigError) as raised:
+        length_spec(config("llama", **own))
+    assert raised.value.code == "config_value_invalid"
+
+
 def test_shipped_models_have_the_layers_their_makers_describe() -> None:
     """Negative control for the table above: counts of published models."""
     gemma = config("gemma3_text", num_hidden_layers=62, sliding_window=1024)
