@@ -30,17 +30,14 @@ def arithmetic_cause(
     """Find the change after which the printed memory gives the printed figure.
 
     `request` has the printed memory as given. Codes: `hybrid_manager_off`, `hybrid_manager_on`,
-    `cache_dtype` (kv_cache_dtype), `draft_layers`, `blocks_overridden` (num_gpu_blocks),
-    `context_parallel` (decode_context_parallel_size), `other_release` (vllm_version),
-    `padding_layers` (padding_layers), `arithmetic_unexplained`.
+    `cache_dtype` (kv_cache_dtype), `draft_layers`, `context_parallel`
+    (decode_context_parallel_size), `other_release` (vllm_version), `padding_layers`
+    (padding_layers), `arithmetic_unexplained`.
     """
     printed = float(numbers["printed"])
-    override = start.observed.num_gpu_blocks_override
-    if override is not None:
-        return Cause("blocks_overridden", {"num_gpu_blocks": override})
     available = request.given_cache_bytes or 1
     slack = max(0.002, _ROUNDING_GIB * GIB / available)
-    for cause, trial in _trials(request, releases):
+    for cause, trial in _trials(start, request, releases):
         cache = size(trial).cache
         figure = getattr(cache, term, None)
         if figure is not None and abs(figure - printed) <= slack * printed:
@@ -51,26 +48,33 @@ def arithmetic_cause(
 
 
 def _trials(
-    request: SizingRequest, releases: Sequence[Release]
+    start: Observation, request: SizingRequest, releases: Sequence[Release]
 ) -> Iterator[tuple[Cause, SizingRequest]]:
-    args = request.engine_args
+    """Try what the log leaves open, what it hints at before anything else."""
+    args, factor = request.engine_args, start.observed.context_parallel_factor
+    if factor is not None:
+        yield _divided(request, factor)
     off = args.disable_hybrid_kv_cache_manager
     code = "hybrid_manager_on" if off else "hybrid_manager_off"
     switched = args.with_flag("disable_hybrid_kv_cache_manager", not off)
     yield Cause(code), replace(request, engine_args=switched)
-    for dtype in KV_CACHE_DTYPES:
+    stated = args.kv_cache_dtype != "auto"
+    for dtype in () if stated else KV_CACHE_DTYPES:
         cause = Cause("cache_dtype", {"kv_cache_dtype": dtype})
         yield cause, replace(request, engine_args=args.with_flag("kv_cache_dtype", dtype))
     if request.model.mtp_layers and args.speculative_config is None:
         drafts = args.with_flag("speculative_config", SpeculativeConfig("mtp", 1))
         yield Cause("draft_layers"), replace(request, engine_args=drafts)
-    width = request.layout.tensor_parallel_size
-    for parts in (2, 4, 8):
-        if parts <= width and parts != request.layout.decode_context_parallel_size:
-            layout = replace(request.layout, decode_context_parallel_size=parts)
-            cause = Cause("context_parallel", {"decode_context_parallel_size": parts})
-            yield cause, replace(request, layout=layout)
+    for parts in () if start.arguments_shown else (2, 4, 8):
+        if parts != request.layout.decode_context_parallel_size:
+            yield _divided(request, parts)
     for release in tuple(reversed(releases))[:_MOST_RELEASES]:
         if release is not request.release:
             cause = Cause("other_release", {"vllm_version": release.version})
             yield cause, replace(request, release=release)
+
+
+def _divided(request: SizingRequest, parts: int) -> tuple[Cause, SizingRequest]:
+    layout = replace(request.layout, decode_context_parallel_size=parts)
+    cause = Cause("context_parallel", {"decode_context_parallel_size": parts})
+    return cause, replace(request, layout=layout)

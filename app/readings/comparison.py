@@ -68,18 +68,25 @@ def compare(
 ) -> tuple[ComparedTerm, ...]:
     """Compare a start with the estimate of its server, nothing taken as measured."""
     request = replace(request, measured=Measured())
-    result = size(request)
-    terms = (*_memory_terms(start, request, result, others.checkpoints),)
-    return (*terms, *_available(start, result, terms), *_arithmetic(start, request, others))
+    terms = (*_memory_terms(start, request, others.checkpoints),)
+    split = next((term for term in terms if _gives_away_split(term)), None)
+    if split is not None and split.likely_cause is not None:
+        # What the weights give away counts for everything else.
+        width = int(split.likely_cause.numbers["tensor_parallel_size"])
+        request = replace(request, layout=replace(request.layout, tensor_parallel_size=width))
+        again = _memory_terms(start, request, others.checkpoints)
+        terms = tuple(split if term.term == split.term else term for term in again)
+    return (*terms, *_available(start, size(request), terms), *_arithmetic(start, request, others))
+
+
+def _gives_away_split(term: ComparedTerm) -> bool:
+    return term.likely_cause is not None and term.likely_cause.code == "split_not_stated"
 
 
 def _memory_terms(
-    start: Observation,
-    request: SizingRequest,
-    result: SizingResult,
-    checkpoints: Sequence[Checkpoint],
+    start: Observation, request: SizingRequest, checkpoints: Sequence[Checkpoint]
 ) -> Iterator[ComparedTerm]:
-    observed = start.observed
+    observed, result = start.observed, size(request)
     yield from _total(observed, request)
     estimates = {term.code: term for term in result.memory}
     if not estimates:

@@ -195,7 +195,7 @@ def _utilization(server: _Server) -> Iterator[Finding]:
         code = "utilization_low" if now < default else "utilization_default"
         if now <= default:
             found = server.finding(code, "info", numbers, gpu_memory_utilization=HIGH_UTILIZATION)
-            if found.effect is not None:
+            if found.effect is not None and found.effect.gain > 1:
                 yield found
     yield from _unused(server)
 

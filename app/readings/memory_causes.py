@@ -17,6 +17,7 @@ from app.readings.observation import Observation
 
 # A trial explains weights when it meets them to a hundredth; the log rounds far below that.
 _SAME_WEIGHTS: Final = 0.01
+_ROUNDING_BYTES: Final = 0.005 * GIB
 _PADDED_METHODS: Final = frozenset({"mxfp4"})
 _MOST_PADDING: Final = 1.2
 # V1 up to here sampled with a sort over the whole vocabulary unless FlashInfer was installed.
@@ -45,11 +46,14 @@ class Cause:
 def weights_cause(
     start: Observation, request: SizingRequest, printed: float, checkpoints: Sequence[Checkpoint]
 ) -> Cause:
-    """Why the weights are not what was predicted: the first trial that meets them."""
+    """Why the weights are not what was predicted: of the trials that meet them the nearest."""
+    met: list[tuple[float, Cause]] = []
     for cause, trial in _weight_trials(start, request, checkpoints):
         term = predicted_terms(trial).get("weights")
         if term is not None and abs(term.likely - printed) <= _SAME_WEIGHTS * printed:
-            return cause
+            met.append((max(_ROUNDING_BYTES, abs(term.likely - printed)), cause))
+    if met:
+        return min(met, key=lambda each: each[0])[1]
     if request.engine_args.cpu_offload_gb:
         return Cause("weights_offloaded", {"cpu_offload_gb": request.engine_args.cpu_offload_gb})
     predicted = predicted_terms(request)["weights"].likely
@@ -94,8 +98,9 @@ def memory_cause(
     if code == "non_torch":
         return _non_torch_cause(start, result) if too_much else Cause("unexplained")
     if code == "cudagraph_estimate":
-        sizes = {"max_cudagraph_capture_size", "cudagraph_mode"} & start.explicit_args
-        return Cause("capture_sizes" if sizes else "graphs_vary")
+        if {"max_cudagraph_capture_size", "cudagraph_mode"} & start.explicit_args:
+            return Cause("capture_sizes")
+        return Cause("graphs_vary" if start.vllm_version else "release_unknown")
     if code == "available_kv_cache":
         if too_much and result.warm_concurrency is not None:
             return Cause("compile_cache_filled")
@@ -122,7 +127,9 @@ def _peak_cause(result: SizingResult, start: Observation, *, too_much: bool) -> 
 def _non_torch_cause(start: Observation, result: SizingResult) -> Cause:
     if result.request.layout.cards_per_engine > 1:
         return Cause("nccl_buffers")
-    return _foreign(start) or Cause("other_process", {})
+    if start.observed.free_memory_gib is None:
+        return Cause("other_process")
+    return _foreign(start) or _by_release(start)
 
 
 def _foreign(start: Observation) -> Cause | None:
