@@ -46,10 +46,14 @@ def layouts_for(prepared: Prepared) -> tuple[LayoutRow, ...]:
     chosen, model = prepared.request.layout, prepared.request.model
     plain = [*_plain(None if prepared.server is None else prepared.server.cards)]
     cards = WHOLE_SERVER if prepared.server is None else prepared.server.cards
-    special = [each for each in _special(model, cards) if each != chosen]
+    special = [*_special(model, cards)]
     rows = [_row(prepared, layout, chosen=layout == chosen) for layout in plain]
-    rows += filter(_is_possible, (_in_some_cache(prepared, layout) for layout in special))
-    if chosen not in plain:
+    for layout in special:
+        if layout == chosen:
+            rows.append(_row(prepared, layout, chosen=True))
+        else:
+            rows += filter(_is_possible, [_in_some_cache(prepared, layout)])
+    if chosen not in (*plain, *special):
         rows.append(_row(prepared, chosen, chosen=True))
     return tuple(rows)
 

@@ -89,6 +89,15 @@ def test_experts_and_latent_caches_are_divided_in_their_own_ways(catalogue: Cata
     assert group < spread < divided / 4
 
 
+def test_a_row_keeps_its_place_when_it_is_chosen(catalogue: Catalogue) -> None:
+    """Following a row's link marks it and moves nothing."""
+    rows = layouts_for(to_request(DEEPSEEK, catalogue))
+    spread = next(row for row in rows if row.layout.data_parallel_size > 1)
+    after = layouts_for(to_request(spread.answers, catalogue))
+    assert [row.layout for row in after] == [row.layout for row in rows]
+    assert [row.layout for row in after if row.chosen] == [spread.layout]
+
+
 def test_a_cache_that_was_chosen_is_not_exchanged(catalogue: Catalogue) -> None:
     """Who asks for a 16-bit cache is offered no layout that runs only with another one."""
     rows = layouts_for(to_request(DEEPSEEK.with_changes(kv_cache_dtype="bfloat16"), catalogue))
