@@ -78,11 +78,16 @@ def make_form(parsed: ParsedAnswers, page: dict[str, str], catalogue: Catalogue)
     answers, found = _with_model(parsed.answers, catalogue)
     answers = _with_fitting_server(_with_fitting_checkpoint(answers, catalogue), catalogue)
     prepared = to_request(answers, catalogue)
+    entered = dict(parsed.raw)
+    if answers.gpu_total_memory_bytes != prepared.answers.gpu_total_memory_bytes:
+        # what vLLM saw of the card of a start log says nothing about the one chosen since
+        answers = answers.with_changes(gpu_total_memory_bytes=None)
+        entered.pop("gpu_total_memory_bytes", None)
     named = {each.field for each in found}
     problems = (*parsed.problems, *found, *(p for p in prepared.problems if p.field not in named))
     return Form(
         answers=answers,
-        entered=dict(parsed.raw),
+        entered=entered,
         problems=_first_of_each(problems),
         notices=(*parsed.notices, *_data_notices(parsed, catalogue)),
         prepared=prepared,

@@ -60,11 +60,13 @@ class _Findings:
 
 def to_request(answers: Answers, catalogue: Catalogue) -> Prepared:
     """Choose model, checkpoint, card and release, and put the request together. Never raises."""
-    findings = _Findings()
+    findings, read_on = _Findings(), _Findings()
+    taken_on = _taken_on(answers, catalogue, read_on)
+    answers = _on_this_card(answers, taken_on, catalogue)
     model = _model(answers, catalogue, findings)
     card = _card(answers, catalogue, findings)
     release, release_assumptions = _release(answers, catalogue.releases, findings)
-    taken_on = _taken_on(answers, catalogue, findings)
+    findings.problems.extend(read_on.problems)
     kv_dtypes = frozenset().union(*(row.kv_cache_dtypes for row in catalogue.releases.rows))
     engine_args, problems = read_engine_args(answers, kv_dtypes)
     findings.problems.extend(problems)
@@ -139,6 +141,22 @@ def _taken_on(answers: Answers, catalogue: Catalogue, findings: _Findings) -> Si
         Problem("object_value", "measured_on", answers.measured_on, (("key", key),))
     )
     return None
+
+
+def _on_this_card(
+    answers: Answers, taken_on: SizingRequest | None, catalogue: Catalogue
+) -> Answers:
+    """Take back what vLLM saw of the card in the log, once another card is chosen."""
+    seen = answers.gpu_total_memory_bytes
+    if taken_on is None or seen is None or seen != taken_on.gpu_total_memory_bytes:
+        return answers
+    try:
+        card = choose_card(answers, catalogue)
+    except UnusableAnswerError:
+        return answers
+    if card.gpu.slug == taken_on.gpu.slug:
+        return answers
+    return answers.with_changes(gpu_total_memory_bytes=None)
 
 
 def load_of(answers: Answers) -> Load:

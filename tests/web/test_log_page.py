@@ -268,3 +268,22 @@ def test_other_pages_lead_here(client: StrictClient) -> None:
     bench = client.get("/en/workbench?model=llama-3.1-8b&gpu=l40s").text
     assert "Compare with your log" in bench
     assert urlsplit("/de/log").path in client.get("/en/log").text
+
+
+def test_another_card_forgets_the_memory_of_the_logged_one(client: StrictClient) -> None:
+    """Going on to a larger card with a log's link uses that card's own memory, in every link."""
+    log = KNOWN.replace("GPU 0: NVIDIA L40S", "") + (
+        "(EngineCore pid=1) INFO 05-01 10:00:00 [gpu_worker.py:391] Free memory on device "
+        "(43.9/44.52 GiB) on startup. Desired GPU memory utilization is (0.92, 40.96 GiB).\n"
+    )
+    tree = parse_strictly(paste(client, log, gpu="l40s"))
+    (link,) = tree.findall(".//a[@class='button']")
+    address = link.get("href") or ""
+    assert "gpu=l40s" in address
+    assert "gpu_total_memory_bytes=" in address
+    assert "44.52 GiB on the card" in words(client.get(address).text)
+    larger = client.get(address.replace("gpu=l40s", "gpu=h200-nvl", 1)).text
+    assert "44.52" not in words(larger)
+    field = parse_strictly(larger).find(".//input[@name='gpu_total_memory_bytes']")
+    assert field is not None
+    assert not field.get("value")

@@ -59,6 +59,26 @@ def test_a_split_divides_what_was_measured(catalogue: Catalogue) -> None:
     assert result.tokens_range.low < result.tokens_range.high
 
 
+def test_the_memory_of_the_logged_card_stays_with_that_card(catalogue: Catalogue) -> None:
+    """What vLLM saw of the logged card is forgotten with another card, and kept with the same."""
+    seen = str(round(44.42 * GIB))
+    server = json.dumps({**SERVER, "gpu_total_memory_bytes": int(seen)})
+    same = {"gpu_total_memory_bytes": seen, "measured_on": server}
+    assert sized(catalogue, **same).total_memory_bytes == int(seen)
+    plain = sized(catalogue, gpu="h200").total_memory_bytes
+    assert sized(catalogue, **same, gpu="h200").total_memory_bytes == plain
+    prepared = to_request(answers(**same, gpu="h200"), catalogue)
+    assert prepared.answers.gpu_total_memory_bytes is None
+
+
+def test_the_memory_said_of_another_card_counts(catalogue: Catalogue) -> None:
+    """A figure of one's own, unlike the log's, counts on every card: the control."""
+    seen = round(140 * GIB)
+    server = json.dumps({**SERVER, "gpu_total_memory_bytes": round(44.42 * GIB)})
+    result = sized(catalogue, gpu="h200", gpu_total_memory_bytes=str(seen), measured_on=server)
+    assert result.total_memory_bytes == seen
+
+
 def test_without_its_server_a_term_counts_as_it_is(catalogue: Catalogue) -> None:
     """Terms that name no server replace the estimates, whatever else is asked: the control."""
     result = sized(catalogue, tensor_parallel_size="2", measured_on="")
