@@ -89,3 +89,8 @@ class ResolvedEngineArgs:
     max_loras: int
     max_lora_rank: int
     limit_mm_per_prompt: tuple[tuple[str, int], ...] | None = None
+
+    @property
+    def stored_cache_dtype(self) -> str:
+        """What cached tokens are stored in: the model's dtype where `cache_dtype` stays `auto`."""
+        return self.dtype if self.cache_dtype == "auto" else self.cache_dtype

@@ -80,7 +80,7 @@ def _cache_costs(result: SizingResult, resolved: ResolvedEngineArgs) -> Iterator
         (
             ("num_hidden_layers", request.model.num_hidden_layers),
             ("block_size", shape.block_size),
-            ("kv_cache_dtype", resolved.cache_dtype),
+            ("kv_cache_dtype", resolved.stored_cache_dtype),
             ("tensor_parallel_size", width),
         ),
         per_block,

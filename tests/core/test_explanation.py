@@ -166,3 +166,14 @@ def test_no_step_of_the_rule_where_the_cards_memory_is_unknown() -> None:
     _, found = steps(request(gpu=card(None, None), measured=measured))
     assert "num_gpu_blocks" in found
     assert not {"planning_pool", "planning_requests"} & found.keys()
+
+
+def test_a_block_names_the_dtype_that_auto_means() -> None:
+    """A reader of the formula learns what is stored, not that nobody chose it."""
+    asked = request()
+    assert asked.engine_args.kv_cache_dtype == "auto"
+    _, found = steps(asked)
+    assert dict(found["bytes_per_block"].inputs)["kv_cache_dtype"] == "bfloat16"
+    small = replace(asked, engine_args=replace(asked.engine_args, kv_cache_dtype="fp8"))
+    _, found = steps(small)
+    assert dict(found["bytes_per_block"].inputs)["kv_cache_dtype"] == "fp8"

@@ -9,7 +9,6 @@ from typing import Final
 from app.core.layout import Layout
 from app.core.reasons import Reason
 from app.core.result import SizingResult
-from app.web.view_models.token_bytes import stored_dtype
 from app.wizard.sizing_request import Prepared
 
 Value = str | float | bool | Layout | tuple[float, float] | None
@@ -77,7 +76,7 @@ def _power(result: SizingResult) -> Value:
 
 _INPUTS: Final[tuple[tuple[str, Callable[[SizingResult], Value]], ...]] = (
     ("checkpoint", lambda result: result.request.checkpoint.hf_id),
-    ("cache_dtype", stored_dtype),
+    ("cache_dtype", _resolved("stored_cache_dtype")),
     ("gpu", lambda result: result.request.gpu.name),
     ("layout", lambda result: result.request.layout),
     ("cards", lambda result: result.request.layout.cards),

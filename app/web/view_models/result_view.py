@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -29,7 +29,7 @@ from app.web.view_models.layout_table import (
 )
 from app.web.view_models.memory_bar import MemoryBar, memory_bar_of
 from app.web.view_models.provenance import Provenance, provenance_of
-from app.web.view_models.token_bytes import TokenBytes, stored_dtype, token_bytes_of
+from app.web.view_models.token_bytes import TokenBytes, token_bytes_of
 from app.web.view_models.users import Users, users_of
 from app.web.view_models.verdict import Verdict, refused, verdict_of
 from app.wizard.alternatives import alternatives_for
@@ -76,7 +76,7 @@ class Facts:
     model: str
     precision: str
     card: str
-    cache_dtype: str = ""
+    cache_dtype: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class ResultViews:
         layouts = layout_lines(sized.layouts, answers.peak_requests, links.href)
         checkpoint_id = result.request.checkpoint.hf_id
         return ResultView(
-            facts=replace(_facts(sized.prepared), cache_dtype=stored_dtype(result)),
+            facts=_facts(sized.prepared, result),
             vllm_version=result.request.release.version,
             layout=result.request.layout,
             verdict=verdict_of(result, answers.peak_requests),
@@ -236,12 +236,14 @@ def _way_out(way: Way, links: Links) -> WayOut:
     return WayOut(tuple(way.changes.items()), way.result.verdict_requests, links.href(way.answers))
 
 
-def _facts(prepared: Prepared) -> Facts:
+def _facts(prepared: Prepared, result: SizingResult | None = None) -> Facts:
     request = prepared.request
+    resolved = result.resolved if result else None
     return Facts(
         model=_model_name(prepared),
         precision=request.checkpoint.precision if request else "",
         card=request.gpu.name if request else "",
+        cache_dtype=resolved.stored_cache_dtype if resolved else "",
     )
 
 

@@ -82,7 +82,7 @@ def token_bytes_of(result: SizingResult) -> TokenBytes | None:
         per_token=per_token,
         request_bytes=total,
         max_model_len=length,
-        cache_dtype=stored_dtype(result),
+        cache_dtype=resolved.stored_cache_dtype,
         tensor_parallel_size=tensor_parallel_size,
         formula=formula,
         copied_heads=copied,
@@ -90,14 +90,6 @@ def token_bytes_of(result: SizingResult) -> TokenBytes | None:
         latent_copies=_latent_copies(result),
         groups=_groups(result),
     )
-
-
-def stored_dtype(result: SizingResult) -> str:
-    """Return what cached tokens are stored in, never "auto"; "" where vLLM refuses before."""
-    resolved = result.resolved
-    if resolved is None:
-        return ""
-    return resolved.dtype if resolved.cache_dtype == "auto" else resolved.cache_dtype
 
 
 def _formula(result: SizingResult) -> Formula | None:
