@@ -2,8 +2,9 @@
 
 Figures that the log prints count as printed. What it prints of the whole, the memory left for the
 cache, fixes the sum of the rest: terms that are not printed share it in the proportion of their
-estimates, so that the sizing of the same server gives the printed cache again. How they hold for
-another server is said in `app.core.carry_over`.
+estimates, so that the sizing of the same server gives the printed cache again. Where all are
+printed, what their sum misses of the cache counts with `non_torch`, the term that vLLM itself takes
+from a difference. How they hold for another server is said in `app.core.carry_over`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from app.readings.observation import Failure, Observed
 TERMS: Final = ("weights", "peak_activation", "non_torch", "cudagraph_estimate")
 _LINK_DECIMALS: Final = 4
 _ROUNDING_BYTES: Final = 0.005 * GIB
+# Each of four printed terms may be off by its rounding.
+_SUM_ROUNDING_BYTES: Final = 4 * _ROUNDING_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,8 @@ class Calibration:
     """Measured terms of one start.
 
     measured  terms in bytes per card; None where neither the log nor a sum gives one
-    printed   codes of the terms that the log prints; the others follow from the sum
+    printed   codes of the terms that the log prints and that its cache agrees with; the others
+              follow from the sum
     """
 
     measured: Measured
@@ -75,7 +79,12 @@ def calibrate(
     if available is not None and requested is not None:
         known.setdefault("weights", estimates["weights"])
         estimates["non_torch"] += estimates["persistent_buffers"]
-        known |= _shares(requested - available - sum(known.values()), known, estimates)
+        rest = requested - available - sum(known.values())
+        shares = _shares(rest, known, estimates)
+        if not shares and "non_torch" in known:
+            known["non_torch"] = max(0, known["non_torch"] + rest)
+            printed -= {"non_torch"} if abs(rest) > _SUM_ROUNDING_BYTES else set()
+        known |= shares
     if "weights" not in printed:
         known.pop("weights", None)
     subtracts = request.release.cudagraph_estimate_subtracted

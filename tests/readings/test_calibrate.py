@@ -212,3 +212,36 @@ def test_without_an_estimate_the_cache_counts(catalogue: Catalogue, base: Sizing
     measured = calibrate(old, Observed(available_kv_cache_gib=12.5)).measured
     assert measured.available_kv_cache_memory_bytes == round(12.5 * GIB)
     assert measured.peak_activation_bytes is None
+
+
+ALL_PRINTED = Observed(
+    weights_gib=14.99, peak_activation_gib=1.21, non_torch_gib=0.08, cudagraph_estimate_gib=0.5,
+    total_memory_gib=44.39, max_concurrency_len=8192,
+)  # fmt: skip
+
+
+def test_the_printed_tokens_are_met_to_the_last(base: SizingRequest) -> None:
+    """Where every term is printed, with two decimals, the sizing still gives the printed tokens."""
+    left = size(replace(base, measured=calibrate(base, ALL_PRINTED).measured))
+    assert left.cache is not None
+    assert left.available_kv_cache_memory is not None
+    printed = left.cache.kv_cache_size_tokens + 32
+    gib = round(left.available_kv_cache_memory.likely / GIB, 2)
+    observed = replace(ALL_PRINTED, kv_cache_size_tokens=printed, available_kv_cache_gib=gib)
+    calibration = calibrate(base, observed)
+    cache = size(replace(base, measured=calibration.measured)).cache
+    assert cache is not None
+    assert cache.kv_cache_size_tokens == printed
+    assert "non_torch" in calibration.printed
+
+
+def test_what_printed_terms_miss_is_no_printed_figure(base: SizingRequest) -> None:
+    """Terms whose sum leaves more than the printed cache yield to it, and the rest is a sum."""
+    free = size(replace(base, measured=calibrate(base, ALL_PRINTED).measured))
+    assert free.available_kv_cache_memory is not None
+    gib = round(free.available_kv_cache_memory.likely / GIB, 2) - 0.55
+    calibration = calibrate(base, replace(ALL_PRINTED, available_kv_cache_gib=gib))
+    left = size(replace(base, measured=calibration.measured)).available_kv_cache_memory
+    assert left is not None
+    assert left.likely == pytest.approx(gib * GIB, abs=2**20)
+    assert calibration.printed == {"weights", "peak_activation", "cudagraph_estimate"}
