@@ -58,7 +58,7 @@ def hybrid_block_size(
     block keeps a state.
     """
     step = fixed or max(min(kernels[0]), block_size, least)
-    step = lcm(step, needs.checkpoint_alignment or 1)
+    step = lcm(step, needs.checkpoint_alignment)
     if needs.chunk_size:
         chunk = lcm(needs.chunk_size, step)
         wanted = chunk * ceil_div(ceil_div(needs.state_bytes, needs.bytes_per_token), chunk)

@@ -119,14 +119,11 @@ def is_uniform_type(specs: Sequence[KvSpec]) -> bool:
 
 def _without_windows(layers: list[KvSpec]) -> list[KvSpec]:
     """Treat windows as full attention where both occur: no hybrid KV cache manager."""
-    full = {spec.block_size for spec in layers if spec.is_full}
-    if not full or not any(spec.kind in LOCAL_KINDS for spec in layers):
+    full = [spec.block_size for spec in layers if spec.is_full]
+    if not full:
         return layers
     return [
-        spec.as_full_attention(min(full) if len(full) == 1 else spec.block_size)
-        if spec.kind in LOCAL_KINDS
-        else spec
-        for spec in layers
+        spec.as_full_attention(full[0]) if spec.kind in LOCAL_KINDS else spec for spec in layers
     ]
 
 
