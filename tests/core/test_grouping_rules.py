@@ -67,6 +67,7 @@ def test_smaller_pages_grow_by_larger_blocks_or_are_padded() -> None:
     half = replace(FULL, state_bytes=2048)
     grown = form_groups([WINDOW, half], RULES)[1].first
     assert (grown.block_size, grown.page_size_bytes) == (32, WINDOW.page_size_bytes)
+    assert isinstance(grown.block_size, int)
     odd = replace(FULL, state_bytes=3000)
     assert form_groups([WINDOW, odd], RULES)[1].first.page_size_bytes == WINDOW.page_size_bytes
     assert form_groups([FULL, STATE], RULES)[1].first.page_size_bytes == FULL.page_size_bytes
@@ -149,3 +150,36 @@ def test_pages_that_neither_grow_nor_are_padded_are_refused_in_vllms_words() -> 
     }
     later = replace(start, release=shipped("0.24.0"))
     assert cache_shape(later, resolve_engine_args(later)).bytes_per_block == 65_536
+
+
+def test_a_state_is_padded_even_where_its_page_would_divide() -> None:
+    """A recurrent layer has no tokens to grow by, and is padded where attention is refused."""
+    half = replace(STATE, state_bytes=FULL.page_size_bytes // 2)
+    for rules in (RULES, replace(RULES, pads_attention_pages=False)):
+        found = form_groups([FULL, half], rules)[1].first
+        assert (found.block_size, found.page_size_bytes) == (0, FULL.page_size_bytes)
+
+
+def test_pages_of_latent_vectors_are_never_padded() -> None:
+    """A page that does not divide the largest is refused there, whatever the release."""
+    latent = KvSpec("mla", 16, 3000)
+    with pytest.raises(PageSizeError) as refused:
+        form_groups([WINDOW, latent], RULES)
+    assert refused.value.args == (latent.page_size_bytes, WINDOW.page_size_bytes)
+
+
+def test_full_attention_with_a_window_it_does_not_use_is_one_kind() -> None:
+    """Two plain layers, two with a window and four windows are two buckets of four."""
+    unused = replace(FULL, window=512)
+    assert sizes([FULL] * 2 + [unused] * 2 + [WINDOW] * 4) == [4, 4]
+
+
+def test_only_windows_beside_full_attention_are_promoted() -> None:
+    """Latent layers stay what they are, and windows of two sizes alone do not become one kind."""
+    off = replace(RULES, hybrid_manager=False)
+    latent = KvSpec("mla", 16, 4096)
+    window = KvSpec("sliding_window_mla", 8, 4096, window=64)
+    [group] = form_groups([latent, window], off)
+    assert [(spec.kind, spec.block_size) for spec in group.specs] == [("mla", 16)] * 2
+    with pytest.raises(PromotionError):
+        form_groups([WINDOW, replace(WINDOW, window=512)], off)

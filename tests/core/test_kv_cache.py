@@ -70,6 +70,37 @@ def test_what_does_not_fit_is_refused_with_the_length_that_would() -> None:
     assert cache(before, 4).max_concurrency == 1.0
 
 
+def test_up_to_020_tokens_are_the_slots_of_all_blocks() -> None:
+    """0.8.5: 8 GiB are 4,096 blocks of 16 tokens; concurrency is what they are of one request."""
+    found = cache(asked(version="0.8.5", max_model_len=1000), 8)
+    assert (found.num_gpu_blocks, found.kv_cache_size_tokens) == (4096, 65_536)
+    assert found.max_concurrency == 65.536
+    later = cache(asked(max_model_len=1000), 8)
+    assert (later.max_concurrency, later.kv_cache_size_tokens) == (4096 / 63, 65_015)
+
+
+def test_a_byte_is_memory_and_none_is_not() -> None:
+    """One byte is too small a cache, which names what is needed; nothing is another refusal."""
+    start = asked(max_model_len=1000, version="0.28.0")
+    resolved = resolve_engine_args(start)
+    codes = {}
+    for left in (0, 1):
+        with pytest.raises(Refusal) as refused:
+            cache_for(start, resolved, [left])
+        codes[left] = refused.value.reason
+    assert codes[0].code == "no_memory_for_kv_cache"
+    assert dict(codes[0].numbers) == {"available_bytes": 0, "max_model_len": 1000}
+    assert codes[1].code == "kv_cache_too_small"
+    assert dict(codes[1].numbers)["needed_bytes"] == 63 * 2**21
+
+
+def test_memory_is_given_for_every_stage() -> None:
+    """One amount for two stages is a mistake of the caller, and is not taken for both."""
+    pipeline = asked(layout=Layout(pipeline_parallel_size=2))
+    with pytest.raises(ValueError, match="zip"):
+        cache(pipeline, 8)
+
+
 def test_nothing_left_is_another_refusal() -> None:
     """No memory at all is told before any length."""
     assert refusal(asked(), 0).code == "no_memory_for_kv_cache"

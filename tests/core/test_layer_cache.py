@@ -89,7 +89,9 @@ def context(version: str = "0.33.0", **changes: object) -> CacheContext:
 )
 def test_states_by_hand(spec: StateSpec, tp: int, convolution: int, state: int) -> None:
     """A window of inputs and a matrix a head, both in 16 bit: mamba_utils.py of vLLM."""
-    assert state_bytes(spec, context(tensor_parallel_size=tp)) == 2 * (convolution + state)
+    held = state_bytes(spec, context(tensor_parallel_size=tp))
+    assert held == 2 * (convolution + state)
+    assert isinstance(held, int)
 
 
 def test_a_kda_layer_keeps_its_matrix_in_float32() -> None:
@@ -98,6 +100,7 @@ def test_a_kda_layer_keeps_its_matrix_in_float32() -> None:
     for tp in (1, 2):
         held = state_bytes(KDA, context(tensor_parallel_size=tp))
         assert held == (3 * channels * 2 + 32 * 128 * 128 * 4) // tp
+        assert isinstance(held, int)
     other = replace(KDA, value_head_dim=64, num_key_heads=16, key_head_dim=96)
     assert state_bytes(other, context()) == 3 * (32 * 64 + 2 * 16 * 96) * 2 + 32 * 64 * 64 * 4
 
@@ -195,6 +198,7 @@ def test_windows_take_the_largest_block_of_their_kernel() -> None:
     """From 0.25.0: multiples of one step, else the largest of several that fits, else the least."""
     several = AttentionBackend("FLASHINFER", frozenset(), (16, 32, 64))
     assert window_block_size(KERNEL, 528) == 528
+    assert isinstance(window_block_size(KERNEL, 528), int)
     assert window_block_size(KERNEL, 530) == 528
     assert window_block_size(KERNEL, 8) == 16
     assert window_block_size(several, 528) == 64
