@@ -49,6 +49,20 @@ def test_an_empty_cell_says_why(client: StrictClient) -> None:
     assert "The weights are larger than what is free on a card." in text
 
 
+@pytest.mark.parametrize("version", ["0.8.5", "0.9.0"])
+@pytest.mark.parametrize("page", ["/en/matrix", "/en/matrix/server"])
+def test_a_release_that_nobody_can_estimate_has_planned_figures(
+    client: StrictClient, page: str, version: str
+) -> None:
+    """The planning rule knows no release; what such a release prints is a dash with its reason."""
+    asked = f"{page}?{LLAMA}&vllm_version={version}"
+    planned = client.get(f"{asked}&show=requests").text
+    assert any(cell.isdecimal() for _, cells in rows(planned) for cell in cells)
+    printed = client.get(f"{asked}&show=tokens").text
+    assert f"{DASH} not known" in {cell for _, cells in rows(printed) for cell in cells}
+    assert "No start of this release is known well enough" in printed
+
+
 def test_a_losing_layout_says_to_what(client: StrictClient) -> None:
     """DeepSeek-V3.2: tensor parallelism copies the latent cache; what holds more is named."""
     query = "model=deepseek-v3.2&kv_cache_dtype=fp8&max_model_len=32768&cards=8"

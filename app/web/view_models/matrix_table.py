@@ -13,6 +13,10 @@ from app.wizard.layout_losses import Loss, LossCode
 
 Figure = Literal["requests", "planned", "tokens", "concurrency", "per_card"]
 FIGURES: Final[tuple[Figure, ...]] = ("requests", "planned", "tokens", "concurrency", "per_card")
+# Figures of vLLM's log; all others stand on the planning rule as well.
+PRINTED: Final[frozenset[Figure]] = frozenset({"tokens", "concurrency"})
+# Releases so old that no start of them is known well: what they print is not estimated.
+NO_ESTIMATE: Final = "no_estimate"
 SHADES: Final = (1, 4, 16, 64)
 SHADES_OF_A_PEAK: Final = (1, 1.5, 2, 4)
 
@@ -21,7 +25,7 @@ SHADES_OF_A_PEAK: Final = (1, 1.5, 2, 4)
 class Cell:
     """One card or model in one layout.
 
-    `value` is the chosen figure over all cards, None where vLLM does not start; `shade` is 0 where
+    `value` is the chosen figure over all cards, None where there is none; `shade` is 0 where
     fewer requests fit than are needed, else 1 to 4 by how many times they fit. `query` is that of
     the sizing's own page.
     """
@@ -31,6 +35,11 @@ class Cell:
     reason: Reason | None
     losses: tuple[Loss, ...]
     query: str
+
+    @property
+    def why_empty(self) -> str:
+        """Code of what keeps vLLM from starting, else that nobody can estimate a start."""
+        return NO_ESTIMATE if self.reason is None else self.reason.code
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +102,13 @@ def cell_of(
 def figure_of(result: SizingResult, figure: Figure) -> float | None:
     """Return the chosen figure over all cards of the layout; None where there is none."""
     layout, cache = result.request.layout, result.cache
-    if not result.ok or cache is None:
+    if not result.ok or (cache is None and figure in PRINTED):
         return None
     figures: dict[Figure, Callable[[], float]] = {
         "requests": lambda: result.verdict_requests,
         "planned": lambda: result.planning.requests if result.planning else 0,
-        "tokens": lambda: cache.kv_cache_size_tokens * layout.engines,
-        "concurrency": lambda: cache.max_concurrency * layout.engines,
+        "tokens": lambda: cache.kv_cache_size_tokens * layout.engines if cache else 0,
+        "concurrency": lambda: cache.max_concurrency * layout.engines if cache else 0,
         "per_card": lambda: result.verdict_requests / layout.cards,
     }
     return figures[figure]()
