@@ -115,10 +115,13 @@ test-deep: chromium postgresql $(STATIC_CHECKS) $(MO) ## The long runs: large pr
 	@$(BIN)/coverage combine --quiet && $(BIN)/coverage report --fail-under=95
 	@$(BIN)/coverage report --include='app/core/*' --fail-under=100
 	@$(PYTEST) -q -m "browser"
-	@$(BIN)/mutmut run && $(BIN)/mutmut export-cicd-stats >/dev/null
+	@rm -rf mutants # verdicts of an earlier run would count for tests that have changed since
+	@$(BIN)/mutmut run | tr '\r' '\n' | tail -n 1
+	@$(BIN)/mutmut export-cicd-stats >/dev/null
 	@$(BIN)/python -c 'import json; s = json.load(open("mutants/mutmut-cicd-stats.json")); \
-		share = s["killed"] / s["total"]; print(f"{share:.1%} of {s[\"total\"]} mutants killed"); \
-		exit(share < 0.95)'
+		found, total = s["killed"] + s["timeout"], s["total"]; \
+		print(f"{found / total:.1%} of {total} mutants found (the others: mutmut results)"); \
+		exit(found < 0.95 * total)'
 
 # --- measure --------------------------------------------------------------------------------------
 
