@@ -35,11 +35,11 @@ def derived_max_model_len(length: LengthSpec, release: Release) -> tuple[float, 
 
 def _scaled(derived: float, length: LengthSpec, release: Release) -> float:
     if length.rope_type is None or length.rope_type in _ALREADY_SCALED:
-        return derived * 1.0
+        return float(derived)
     if length.rope_type in _YARN:
         original = length.original_max_position_embeddings
         if not release.yarn_factor_applied:
-            return derived * 1.0
+            return float(derived)
         if length.rope_type == "yarn" and original is not None:
             derived = original
     return derived * (1.0 if length.rope_factor is None else length.rope_factor)

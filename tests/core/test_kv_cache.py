@@ -91,7 +91,15 @@ def test_a_byte_is_memory_and_none_is_not() -> None:
     assert codes[0].code == "no_memory_for_kv_cache"
     assert dict(codes[0].numbers) == {"available_bytes": 0, "max_model_len": 1000}
     assert codes[1].code == "kv_cache_too_small"
-    assert dict(codes[1].numbers)["needed_bytes"] == 63 * 2**21
+    assert dict(codes[1].numbers) == {
+        "max_model_len": 1000,
+        "needed_bytes": 63 * 2**21,
+        "available_bytes": 1,
+        "needed_gib": 0.12,
+        "available_gib": 0.0,
+        "estimate": "",
+        "estimated_max_model_len": 0,
+    }
 
 
 def test_memory_is_given_for_every_stage() -> None:
@@ -126,8 +134,10 @@ def test_a_model_without_cache_is_refused() -> None:
     """Nothing to lay out: no layer keeps anything."""
     empty = asked()
     bare = replace(empty, model=replace(empty.model, layers=()))
-    with pytest.raises(Refusal):
-        cache(bare, 4)
+    reason = refusal(bare, 4)
+    assert reason.code == "refused_by_vllm"
+    assert reason.vllm_error == empty.release.error("no_cache")
+    assert reason.numbers == ()
 
 
 def test_a_card_that_is_not_nvidias_gets_the_default_blocks() -> None:
