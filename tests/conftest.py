@@ -16,6 +16,7 @@ from tests import shipped
 from tests.strict_client import StrictClient
 
 BROWSER_TESTS = Path(__file__).parent / "browser"
+DEEP_SECONDS = 1800
 
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=50, derandomize=True)
 hypothesis.settings.register_profile("deep", deadline=None, max_examples=2_000)
@@ -29,10 +30,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark everything below tests/browser, so that no file can forget it."""
+    """Mark what lies below tests/browser, and give thousands of drawn cases the time they take."""
+    deep = hypothesis.settings.get_current_profile_name() == "deep"
     for item in items:
         if item.path.is_relative_to(BROWSER_TESTS):
             item.add_marker(pytest.mark.browser)
+        if deep and hypothesis.is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker(pytest.mark.timeout(DEEP_SECONDS))
 
 
 @pytest.fixture(autouse=True)

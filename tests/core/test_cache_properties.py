@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +16,6 @@ from app.core.result import Cache
 from app.core.units import GIB
 from tests.core.oracle import gpus, models, releases
 
-pytestmark = pytest.mark.timeout(900)  # the deep profile draws 2,000 cases a test
 CARDS = ("h100-80gb-hbm3", "b200", "rtx-pro-6000-server", "l40s", "a100-sxm4-80gb", "gb10")
 LATENT = ("deepseek-v3", "deepseek-v3.2", "kimi-k2")
 

@@ -251,3 +251,26 @@ def test_deepseek_v4_is_packed_tighter_release_by_release() -> None:
         "0.27.0": 1_002_240,
         "0.29.0": 1_002_240,
     }
+
+
+@pytest.mark.parametrize(
+    ("version", "card", "cache_dtype", "block"),
+    [
+        # 61 layers of 64 latent vectors of 1,152 bytes and 64 index keys of 132.
+        ("0.30.0", "b200", "auto", 61 * 64 * (1152 + 132)),
+        ("0.31.0", "h100-80gb-hbm3", "auto", 61 * 64 * (1152 + 132)),
+        # 4,351.3 and 4,798.7 rows, rounded up.
+        ("0.31.0", "b200", "auto", 4352 * 1152),
+        ("0.31.0", "b200", "fp8", 4799 * 576),
+        # FlashMLA packs 656 bytes, and reads them flat on Blackwell alone.
+        ("0.31.0", "h100-80gb-hbm3", "fp8", 61 * 64 * (656 + 132)),
+        ("0.32.0", "b200", "auto", 61 * 64 * (1152 + 132)),
+    ],
+)
+def test_a_block_is_whole_rows_where_a_backend_reads_it_flat(
+    version: str, card: str, cache_dtype: str, block: int
+) -> None:
+    """DeepSeek-V3.2 in 0.31.0: FlashInfer's sparse kernel reads rows of one latent vector."""
+    layout = Layout(tensor_parallel_size=8)
+    found = shape(asked("deepseek-v3.2", card, version, layout, kv_cache_dtype=cache_dtype))
+    assert found.bytes_per_block == block
