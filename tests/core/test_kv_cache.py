@@ -9,13 +9,13 @@ from app.core.engine_defaults import resolve_engine_args
 from app.core.kv_cache import CacheShape, cache_for, cache_shape
 from app.core.kv_spec import KvSpec
 from app.core.layout import Layout
-from app.core.model_spec import LayerSpec
+from app.core.model_spec import AttentionSpec, LayerSpec
 from app.core.packed_tuples import slot_bytes, tuple_bytes, tuple_groups
 from app.core.reasons import Reason, Refusal
 from app.core.request import SizingRequest
 from app.core.result import Cache
 from app.core.units import GIB
-from tests.core.memory_case import dense, request
+from tests.core.memory_case import dense, request, shipped
 from tests.core.oracle import gpus
 from tests.core.starts import asked
 
@@ -274,3 +274,21 @@ def test_a_block_is_whole_rows_where_a_backend_reads_it_flat(
     layout = Layout(tensor_parallel_size=8)
     found = shape(asked("deepseek-v3.2", card, version, layout, kv_cache_dtype=cache_dtype))
     assert found.bytes_per_block == block
+
+
+def test_older_releases_check_layer_by_layer() -> None:
+    """0.11.2: two full layers take 625 blocks each for 10,000 tokens, two windows 521."""
+    full = AttentionSpec("full_attention", 8, 128, 128)
+    window = replace(full, kind="sliding_window", window=128)
+    layers = (*(LayerSpec(full),) * 2, *(LayerSpec(window),) * 2)
+    whole = request(model=dense(layers=layers), max_model_len=10_000, release=shipped("0.11.2"))
+    page = 16 * 8 * 2 * 128 * 2
+    halves = replace(whole, layout=Layout(pipeline_parallel_size=2))
+    byte = 1 / GIB
+    # 127 tokens of the window and 8,192 in flight: 520 blocks, and one it may begin inside of.
+    for start, gib, blocks in (
+        (whole, (byte,), 2 * 625 + 2 * 521),
+        (halves, (byte, 1), 2 * 625),
+        (halves, (1, byte), 2 * 521),
+    ):
+        assert dict(refusal(start, *gib).numbers)["needed_bytes"] == page * blocks
