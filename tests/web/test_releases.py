@@ -48,6 +48,16 @@ def test_rules_are_said_with_effect_release_and_source(client: StrictClient) -> 
     assert re.search(r"\d+ rules differ and change nothing here", text)
 
 
+def test_no_figures_are_the_same_where_none_are_printed(client: StrictClient) -> None:
+    """Where both releases refuse a case, the page does not say that their figures are equal."""
+    refused = {**CASE, "tensor_parallel_size": "3"}
+    text = text_of(client.get(PATHS["en"], params=refused).text)
+    assert "print the same figures" not in text
+    assert "vLLM stops before it prints the two figures" in text
+    same = {**CASE, "vllm_version": "0.32.0"}
+    assert "print the same figures" in text_of(client.get(PATHS["en"], params=same).text)
+
+
 def test_an_example_stands_where_no_case_is_given(client: StrictClient) -> None:
     """Without a case the page shows one, says so, and compares the default with the newest."""
     text = text_of(client.get(PATHS["en"]).text)
