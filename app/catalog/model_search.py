@@ -15,6 +15,7 @@ _WORD = re.compile(r"[0-9]+(?:\.[0-9]+)*|[a-z]+")
 _NO_MATCH = 9
 _NEAR = 0.6
 MAX_QUERY = 200
+MAX_NAME_WORDS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +59,16 @@ def nearest_names(known: Iterable[str], wrong: str, count: int = 3) -> tuple[str
 def nearest_models(
     models: Mapping[str, CatalogueModel], wrong: str, count: int = 3
 ) -> tuple[CatalogueModel, ...]:
-    """Suggest models for a name that none has: by the words in it, else by its spelling."""
+    """Suggest models for a name that none has: by the words it begins with, else by its spelling.
+
+    Dates, tunings and formats stand at the end of a name, so they are left out first.
+    """
     name = wrong.rpartition("/")[2]
-    by_words = search_models(models, name, count)
-    if by_words:
-        return by_words
+    words = name.split("-")[:MAX_NAME_WORDS]
+    for kept in range(len(words), 1, -1):
+        by_words = search_models(models, "-".join(words[:kept]), count)
+        if by_words:
+            return by_words
     names = {model.slug: model for model in models.values()}
     names.update({model.hf_id.rpartition("/")[2].casefold(): model for model in models.values()})
     near = nearest_names(names, name, 2 * count)

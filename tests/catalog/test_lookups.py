@@ -161,6 +161,7 @@ def test_an_empty_search_lists_everything(catalogue: Catalogue) -> None:
         ("lama-3.3-70b", "llama-3.3-70b"),
         ("meta-llama/Llama-3.2-70B-Instruct", "llama-3.3-70b"),
         ("qwen3-32", "qwen3-32b"),
+        ("Qwen/Qwen3-235B-A22B-Instruct-2507-FP8", "qwen3-235b-a22b"),
     ],
 )
 def test_a_wrong_name_gets_suggestions(catalogue: Catalogue, wrong: str, first: str) -> None:
