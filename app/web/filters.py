@@ -12,6 +12,7 @@ from babel.numbers import NumberPattern, parse_pattern
 from app.web.locale import Language
 
 NARROW_NO_BREAK_SPACE: Final = "\u202f"
+MINUS: Final = "\u2212"
 GIB_BYTES: Final = 1 << 30
 KIB_BYTES: Final = 1 << 10
 _LOCALES: Final[dict[Language, Locale]] = {"de": Locale("de"), "en": Locale("en")}
@@ -25,9 +26,9 @@ def _pattern(language: Language, decimals: int) -> tuple[NumberPattern, Locale]:
 
 @lru_cache(maxsize=8192)
 def number(language: Language, value: float, decimals: int = 0) -> str:
-    """Group by thousands: 643.232 in German, 643,232 in English."""
+    """Group by thousands: 643.232 in German, 643,232 in English; negative with a minus sign."""
     pattern, locale = _pattern(language, decimals)
-    return str(pattern.apply(value, locale))
+    return str(pattern.apply(value, locale)).replace("-", MINUS)
 
 
 def with_unit(language: Language, value: float, unit: str, decimals: int = 0) -> str:
