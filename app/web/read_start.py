@@ -89,9 +89,16 @@ def read_start(
         result=result,
         answers=measured,
         compared=compare(start, prepared.request, others),
-        findings=() if start.failure else find(start, taken.request),
+        findings=() if start.failure else _told(find(start, taken.request), gaps),
         ways_out=_ways_out(start, taken, result, catalogue)[:MAX_WAYS_OUT],
     )
+
+
+def _told(findings: tuple[Finding, ...], gaps: tuple[str, ...]) -> tuple[Finding, ...]:
+    """Say nothing about places while their number is a guess: the card decides the default."""
+    if "max_num_seqs" not in gaps:
+        return findings
+    return tuple(each for each in findings if "max_num_seqs" not in each.numbers)
 
 
 def _readable(inputs: Mapping[str, str], catalogue: Catalogue) -> tuple[Answers, tuple[str, ...]]:

@@ -35,8 +35,9 @@ PRIVATE: Final = {"Cache-Control": "no-store"}
 
 
 async def ask_log(request: Request) -> Response:
-    """Show the form for a start log."""
-    return _log(request, {}, None)
+    """Show the form for a start log, with the card that a sizing's link names."""
+    card = request.query_params.get("gpu", "")
+    return _log(request, {"gpu": card} if _catalogue(request).card(card) else {}, None)
 
 
 async def read_log(request: Request) -> Response:

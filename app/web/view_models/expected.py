@@ -18,8 +18,9 @@ from app.core.sizing import SizingResult
 class Expected:
     """Concurrency in the log: `low` to `high` over all engines, `engine_*` for one of them.
 
-    `is_exact` where the memory was given and the arithmetic has no range. `cold` and `warm` are one
-    engine's figures for an empty and a filled compile cache, None where they are the same.
+    `is_exact` where the memory was given or measured and the arithmetic has no range. `cold` and
+    `warm` are one engine's figures for an empty and a filled compile cache, None where they are the
+    same.
     """
 
     engines: int
@@ -78,7 +79,7 @@ def expected_of(result: SizingResult) -> Expected | None:
         high=(concurrency.high if concurrency else likely) * engines,
         tokens_low=int(tokens.low) if tokens else cache.kv_cache_size_tokens,
         tokens_high=int(tokens.high) if tokens else cache.kv_cache_size_tokens,
-        is_exact=concurrency is None,
+        is_exact=concurrency is None or concurrency.low == concurrency.high,
         cold=result.cold_concurrency,
         warm=result.warm_concurrency,
         widest_term=result.widest_term,

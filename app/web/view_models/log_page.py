@@ -36,6 +36,7 @@ class LogPage:
     wrong    the findings that are more than a hint
     bar      the card's memory, from what was measured; None where it is not known
     kept     the paste, "" where it is too long to be written back
+    asks     whether something is to be chosen: what the log does not tell, or one of its starts
     """
 
     reading: LogReading
@@ -46,6 +47,7 @@ class LogPage:
     wrong: tuple[Finding, ...]
     bar: MemoryBar | None
     kept: str
+    asks: bool
 
 
 def log_page(text: str, fields: dict[str, str], catalogue: Catalogue) -> LogPage:
@@ -53,8 +55,8 @@ def log_page(text: str, fields: dict[str, str], catalogue: Catalogue) -> LogPage
     reading = read_start_log(text)
     place = _place(fields.get("start", ""), len(reading.starts))
     read = None
+    chosen = {name: fields.get(name, "") for name in CHOSEN}
     if reading.starts:
-        chosen = {name: fields.get(name, "") for name in CHOSEN}
         read = read_start(reading.starts[place], catalogue, chosen)
     findings = read.findings if read else ()
     first = max(0, len(reading.starts) - LISTED)
@@ -67,11 +69,20 @@ def log_page(text: str, fields: dict[str, str], catalogue: Catalogue) -> LogPage
             for number, start in enumerate(reading.starts)
             if number >= first
         ),
-        helpful=most_helpful(findings),
+        helpful=most_helpful(_of_one_service(findings, reading)),
         wrong=tuple(each for each in findings if each.severity != "info"),
         bar=_measured_bar(read),
         kept=text if len(text) <= MAX_KEPT else "",
+        asks=read is not None
+        and (bool(read.stated.gaps) or len(reading.starts) > 1 or any(chosen.values())),
     )
+
+
+def _of_one_service(findings: tuple[Finding, ...], reading: LogReading) -> tuple[Finding, ...]:
+    """Advise no larger share of a card to one of several services: they may share it."""
+    if len({start.service for start in reading.starts}) == 1:
+        return findings
+    return tuple(each for each in findings if each.code != "utilization_low")
 
 
 def _measured_bar(read: ReadStart | None) -> MemoryBar | None:
