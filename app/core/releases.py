@@ -188,11 +188,6 @@ class Release:
         """Version as integers, for comparisons."""
         return tuple(int(part) for part in self.version.split("."))
 
-    @property
-    def one_log_line(self) -> bool:
-        """True where tokens and concurrency share a line (from 0.28.0)."""
-        return len(self.log_formats) == 1
-
     def error(self, key: str) -> str:
         """vLLM's own text for `key` with named fields; empty where it is unknown or empty."""
         return dict(self.errors).get(key, "")

@@ -292,3 +292,29 @@ def test_older_releases_check_layer_by_layer() -> None:
         (halves, (1, byte), 2 * 521),
     ):
         assert dict(refusal(start, *gib).numbers)["needed_bytes"] == page * blocks
+
+
+def test_index_keys_share_the_blocks_of_their_layer() -> None:
+    """MiniMax-M3: blocks of 128 tokens, 4,096 bytes of keys and values and 256 of index keys."""
+    sparse = AttentionSpec("full_attention", 8, 128, 128, index_head_dim=128)
+    found = shape(request(model=dense(layers=(LayerSpec(sparse),) * 4)))
+    assert found.block_size == 128
+    assert found.bytes_per_block == 4 * 128 * (4096 + 256)
+    assert found.grouping.backends == ("MINIMAX_M3_SPARSE",)
+
+
+@pytest.mark.parametrize(
+    ("version", "cache_dtype", "latent"),
+    [
+        ("0.11.0", "auto", 656),
+        ("0.15.1", "fp8", 656),
+        ("0.15.1", "auto", 1152),
+    ],
+)
+def test_sparse_latent_vectors_were_packed_by_default(
+    version: str, cache_dtype: str, latent: int
+) -> None:
+    """DeepSeek-V3.2 in 0.11.0 whatever is asked for, then up to 0.17.1 for every FP8 kind."""
+    layout = Layout(tensor_parallel_size=8)
+    start = asked("deepseek-v3.2", version=version, layout=layout, kv_cache_dtype=cache_dtype)
+    assert shape(start).bytes_per_block == 61 * 64 * (latent + 132)

@@ -259,3 +259,22 @@ def test_the_most_requests_are_found_wherever_the_search_begins(
         most = requests_at(held, probability, num_blocks)
         assert preemption_probability(held, most, num_blocks) <= probability
         assert preemption_probability(held, most + 1, num_blocks) > probability
+
+
+def test_many_sizes_are_joined_and_keep_their_mean() -> None:
+    """Requests of up to 8,000 tokens in blocks of one hold 4,096 sizes: 256 are kept of them."""
+    fine = KvSpec("full_attention", 1, 1)
+    workload = lognormal_workload(8000, 8000, 0.999)
+    held = held_blocks(workload, shape((fine, 1)), prefix_caching=False)
+    assert len(held.blocks) <= 257
+    assert list(held.blocks) == sorted(held.blocks)
+    assert sum(held.weights) == pytest.approx(1)
+    (moment,) = moments(workload, 8192)
+    assert held.mean == pytest.approx((moment.fewest + moment.most) / 2, rel=1e-3)
+
+
+def test_windows_share_no_prefix() -> None:
+    """Of 160 tokens in common a window keeps none: the request that needs them holds them."""
+    workload = lognormal_workload(400, 400, 0.5, 160)
+    held = held_blocks(workload, shape((WINDOW, 1)), prefix_caching=True)
+    assert held.shared == 0
