@@ -117,13 +117,18 @@ class Start:
         return self.coefficients.runners[self.resolved.model_runner]
 
     def stages(self) -> tuple[StageMemory, ...]:
-        """Memory of each pipeline stage's card, first stage first."""
-        return tuple(self._stage(stage) for stage in range(len(self.weights_bytes_per_stage)))
+        """Memory of each pipeline stage's card, first stage first.
 
-    def _stage(self, stage: int) -> StageMemory:
-        first, last = stage == 0, stage == len(self.weights_bytes_per_stage) - 1
+        Stages that do not differ are worked out once: a pipeline may have a thousand.
+        """
+        sizes = self.weights_bytes_per_stage
+        rows = [(size, at == 0, at == len(sizes) - 1) for at, size in enumerate(sizes)]
+        kinds = {row: self._stage(row[0], first=row[1], last=row[2]) for row in dict.fromkeys(rows)}
+        return tuple(kinds[row] for row in rows)
+
+    def _stage(self, weights_bytes: int, *, first: bool, last: bool) -> StageMemory:
         peak = self._peak_activation(first=first, last=last)
-        weights = _measured(self.request.measured.weights_bytes) or self._weights(stage)
+        weights = _measured(self.request.measured.weights_bytes) or self._weights(weights_bytes)
         buffers = self._persistent_buffers(last=last)
         outside = self._non_torch()
         graphs = self._cudagraph_estimate()
@@ -144,10 +149,9 @@ class Start:
             peak.warm,
         )
 
-    def _weights(self, stage: int) -> Bounds:
+    def _weights(self, weights_bytes: int) -> Bounds:
         method = self.request.checkpoint.quantization.method or ""
-        share = self.coefficients.weight_share(method)
-        return share.times(self.weights_bytes_per_stage[stage])
+        return self.coefficients.weight_share(method).times(weights_bytes)
 
     def _peak_activation(self, *, first: bool, last: bool) -> _Peak:
         measured = self.request.measured.peak_activation_bytes

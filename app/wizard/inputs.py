@@ -8,6 +8,8 @@ from typing import Final, Literal
 Kind = Literal["text", "integer", "size", "length", "decimal", "flag", "object"]
 
 MAX_CARDS: Final = 1024
+# More than any known model has layers (126). Each stage is worked out in each cell of a matrix.
+MAX_STAGES: Final = 128
 MAX_REPLICAS: Final = 1000
 MAX_TOKENS: Final = 100_000_000
 MAX_COUNT: Final = 1_000_000_000
@@ -44,7 +46,7 @@ INPUTS: Final[tuple[Input, ...]] = (
     Input("replicas", "integer", 1, MAX_REPLICAS),
     Input("server", "text"),
     Input("tensor_parallel_size", "integer", 1, MAX_CARDS, unsure=True),
-    Input("pipeline_parallel_size", "integer", 1, MAX_CARDS),
+    Input("pipeline_parallel_size", "integer", 1, MAX_STAGES),
     Input("data_parallel_size", "integer", 1, MAX_CARDS),
     Input("decode_context_parallel_size", "integer", 1, MAX_CARDS),
     Input("enable_expert_parallel", "flag"),

@@ -124,6 +124,15 @@ def test_eager_starts_compile_nothing_and_capture_nothing() -> None:
     assert start(asked).captured_graphs() == exactly(0.0)
 
 
+def test_equal_stages_are_worked_out_once() -> None:
+    """A pipeline may have hundreds of stages: those with equal weights share one estimate."""
+    asked = request(layout=Layout(pipeline_parallel_size=4))
+    first, second, third, last = start(asked, GIB, 2 * GIB, 2 * GIB, GIB).stages()
+    assert second is third
+    assert first is not last
+    assert second.weights != first.weights
+
+
 def test_compiling_happens_where_the_tables_lie() -> None:
     """Of three pipeline stages the first and the last hold the vocabulary, the middle does not."""
     asked = request(

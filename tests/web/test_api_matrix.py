@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from tests.cpu_time import cpu_seconds
 from tests.strict_client import StrictClient
 
 LLAMA = {
@@ -109,3 +110,12 @@ def test_bad_lists_are_named(
     assert response.status_code == 422, response.text
     details = [(each["loc"][1], each["code"]) for each in response.json()["detail"]]
     assert (field, code) in details
+
+
+@pytest.mark.slow
+def test_the_largest_matrix_takes_seconds(client: StrictClient) -> None:
+    """All cards in 64 layouts of many stages, the most one may ask for, keep nobody waiting."""
+    deep = json.dumps([{"pipeline_parallel_size": stages} for stages in range(65, 129)])
+    gemma = {"model": "gemma-3-27b", "checkpoint": "bf16", "layouts": deep}
+    assert len(rows(client, **gemma)) > 2000
+    assert cpu_seconds(lambda: rows(client, **gemma), rounds=1) < 6
