@@ -103,6 +103,16 @@ def test_the_comparison_explains_24_against_78(client: StrictClient) -> None:
     assert differing[0].strip() == "Layout"
 
 
+def test_no_cache_is_less_than_nothing(client: StrictClient) -> None:
+    """Where the weights are larger than the card, the cache beside them is a dash."""
+    cases = [f"model=llama-3.3-70b&gpu={gpu}&max_model_len=8192" for gpu in ("l4", "b200")]
+    query = urlencode([("case", case) for case in cases])
+    line = plain(client.get(f"/en/compare?{query}").text).partition("cache on a card ")[2]
+    first, second, unit = line.split()[:3]
+    assert (first, unit) == ("\u2013", "GiB")
+    assert float(second) > 0
+
+
 def test_a_whole_address_may_be_pasted(client: StrictClient) -> None:
     """The address of a result is read like its query; the link of the page has them all."""
     cases = [

@@ -69,6 +69,12 @@ def _concurrency(result: SizingResult) -> Value:
     return result.concurrency_range.low * engines, result.concurrency_range.high * engines
 
 
+def _cache_bytes(result: SizingResult) -> Value:
+    """Memory for the cache of a card; None where the weights leave none."""
+    available = result.available_kv_cache_memory
+    return None if available is None or available.likely < 0 else available.likely
+
+
 def _power(result: SizingResult) -> Value:
     watts = result.request.gpu.tdp_watts
     return None if watts is None else watts * result.request.layout.cards
@@ -102,12 +108,7 @@ _RESULTS: Final[tuple[tuple[str, Callable[[SizingResult], Value]], ...]] = (
         ),
     ),
     ("weights_bytes", lambda result: result.weights_bytes_per_rank),
-    (
-        "cache_bytes",
-        lambda result: (
-            result.available_kv_cache_memory.likely if result.available_kv_cache_memory else None
-        ),
-    ),
+    ("cache_bytes", _cache_bytes),
     ("watts", _power),
 )
 _MORE_IS_BETTER: Final = frozenset({"requests", "requests_per_card", "planned", "tokens"})
