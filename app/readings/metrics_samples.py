@@ -94,14 +94,15 @@ def read_samples(
 
     Only the metrics that are used are parsed. A line that Prometheus' own parser refuses is noted
     in `problems` and skipped; values that are no number are skipped silently, as Prometheus prints
-    NaN for a series without data.
+    NaN for a series without data, and so is what is less than none: nothing that is read here goes
+    below zero.
     """
     engines: dict[tuple[str, str], EngineSamples] = {}
     unowned: list[Sample] = []
     for number, line in lines:
         for sample in _parse(number, line, problems):
             model = sample.labels.get("model_name")
-            if not abs(sample.value) < _GREATEST:
+            if not 0 <= sample.value < _GREATEST:
                 continue
             if model is None:
                 unowned.append(sample)
@@ -140,4 +141,4 @@ def _bound(text: str) -> float | None:
         bound = float(text)
     except ValueError:
         return None
-    return None if math.isnan(bound) else bound
+    return None if math.isnan(bound) or bound < 0 else bound

@@ -214,12 +214,22 @@ def test_copies_with_typographic_quotes_and_marks_are_read() -> None:
 
 
 def test_values_without_meaning_are_skipped() -> None:
-    """NaN, infinities and absurd numbers are no figures."""
-    for value in ("NaN", "+Inf", "1e300"):
+    """NaN, infinities, absurd numbers and those below zero are no figures."""
+    for value in ("NaN", "+Inf", "1e300", "-0.41"):
         reading = read_metrics_page(page().replace("} 0.41", f"}} {value}"))
         assert reading.engines[0].kv_cache_usage is None
         assert reading.verdict is None
         assert _problems(reading) == [(0, "no_cache_usage")]
+
+
+def test_no_length_is_less_than_nothing() -> None:
+    """A bucket that ends below zero is left out, so no length is computed inside it."""
+    kept = read_metrics_page(page()).engines[0].p95_prompt_tokens
+    assert kept is not None
+    assert kept > 0
+    for bound in ('le="1.0"', 'le="500.0"', 'le="+Inf"'):
+        broken = read_metrics_page(page().replace(bound, 'le="-5.5"')).engines[0]
+        assert broken.p95_prompt_tokens is None or broken.p95_prompt_tokens >= 0
 
 
 def test_a_page_without_vllm_says_so() -> None:
