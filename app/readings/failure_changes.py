@@ -40,7 +40,7 @@ def failure_changes(
             else:
                 args = args.with_flag(name, value)
         result = size(replace(request, engine_args=args, layout=layout))
-        if result.ok and result.verdict_requests:
+        if result.cache is not None and result.cache.max_concurrency >= 1:
             yield change, result
 
 

@@ -19,7 +19,7 @@ from app.readings.stated_server import stated_server
 from app.web import api_reading_schema as shape
 from app.web.locale import Language
 from app.web.measured_mix import answer_percent
-from app.web.read_start import ReadStart, read_start
+from app.web.read_start import ReadStart, read_start, requests_of
 from app.wizard.length_histogram import histogram_text
 from app.wizard.permalink import permalink
 from app.wizard.ways_out import Way
@@ -137,7 +137,7 @@ def _start(
             line=failure.line,
             stage=failure.stage,
             ways_out=[
-                shape.FailureWay(change=dict(way.changes), requests=way.result.verdict_requests)
+                shape.FailureWay(change=dict(way.changes), requests=requests_of(way))
                 for way in ways_out
             ],
             **failure.numbers,

@@ -33,7 +33,8 @@ _CLOSED_BY: Final[Mapping[str, tuple[str, ...]]] = {
 class ReadStart:
     """Everything that is known of one start.
 
-    gaps      what neither the log nor the person says
+    gaps      what neither the log nor the person says; `max_model_len` where the log admits longer
+              requests than the model's config
     unread    inputs of the log that a sizing does not take, by name
     prepared  the server with what was measured; its `request` is None where model or card are
               unknown, and everything below is then empty
@@ -67,6 +68,8 @@ def read_start(
     gaps = tuple(gap for gap in stated.gaps if gap not in closed)
     answers, unread = _readable(inputs, catalogue)
     prepared = to_request(answers, catalogue)
+    if longer := _as_long_as_logged(start, prepared, catalogue):
+        prepared, gaps = longer, (*gaps, "max_model_len")
     if prepared.request is None:
         return ReadStart(start, stated, gaps, unread, prepared)
     calibration = calibrate(prepared.request, start.observed, start.failure)
@@ -92,6 +95,28 @@ def read_start(
         findings=() if start.failure else _told(find(start, taken.request), gaps),
         ways_out=_ways_out(start, taken, result, catalogue)[:MAX_WAYS_OUT],
     )
+
+
+def _as_long_as_logged(
+    start: Observation, prepared: Prepared, catalogue: Catalogue
+) -> Prepared | None:
+    """Take the length that the log admits where the model's config allows less.
+
+    Files made from a model may be trained for longer requests. None where nothing is to be changed.
+    """
+    if prepared.request is None or prepared.answers.hf_overrides is not None:
+        return None
+    reason = size(prepared.request).reason
+    refused = start.failure is not None and start.failure.code == "context_too_long"
+    if reason is None or reason.code != "context_too_long" or refused:
+        return None
+    numbers = dict(reason.numbers)
+    overrides = canonical_json({str(numbers["key"]): numbers["max_model_len"]})
+    longer = to_request(prepared.answers.with_changes(hf_overrides=overrides), catalogue)
+    if longer.request is None:
+        return None
+    still = size(longer.request).reason
+    return None if still is not None and still.code == reason.code else longer
 
 
 def _told(findings: tuple[Finding, ...], gaps: tuple[str, ...]) -> tuple[Finding, ...]:
@@ -128,14 +153,23 @@ def _plain(text: str) -> str | int | float:
     return int(text) if text.isdecimal() else text
 
 
+def requests_of(way: Way) -> int:
+    """Requests that may be promised after a change; one at least, because vLLM starts then."""
+    return max(1, way.result.verdict_requests)
+
+
 def _ways_out(
     start: Observation, prepared: Prepared, result: SizingResult, catalogue: Catalogue
 ) -> tuple[Way, ...]:
+    """What vLLM's own text names first, then what a sizing finds; one shorter length is enough."""
     if start.failure is None or prepared.request is None:
         return ()
-    if not result.verdict_requests:
-        return ways_out_of(prepared, result, catalogue)
-    return tuple(
+    named = tuple(
         Way(dict(change), prepared.answers.with_changes(**change), tried)
         for change, tried in failure_changes(start, start.failure, prepared.request)
     )
+    if result.verdict_requests:
+        return named
+    shorter = any("max_model_len" in way.changes for way in named)
+    found = ways_out_of(prepared, result, catalogue)
+    return (*named, *(way for way in found if not shorter or set(way.changes) != {"max_model_len"}))

@@ -96,6 +96,42 @@ def test_ways_out_name_no_flag_that_vllm_does_not_have(client: StrictClient) -> 
     assert "\u22120.44 GiB" in memory
 
 
+def test_the_length_that_vllm_names_is_the_first_way_out(client: StrictClient) -> None:
+    """A start too long for its cache may have the length of vLLM's own text, and other cards."""
+    log = (
+        "INFO 06-14 10:22:03 [api_server.py:1287] vLLM API server version 0.9.2\n"
+        "INFO 06-14 10:22:03 [cli_args.py:309] non-default args: {'model': 'Qwen/Qwen3-32B-AWQ'}\n"
+        "INFO 06-14 10:22:50 [gpu_model_runner.py:1770] Model loading took 18.1452 GiB and 12.1 "
+        "seconds\nINFO 06-14 10:23:22 [gpu_worker.py:232] Available KV cache memory: 1.52 GiB\n"
+        "ERROR 06-14 10:23:22 [core.py:586] ValueError: To serve at least one request with the "
+        "models's max seq len (40960), (10.00 GiB KV cache is needed, which is larger than the "
+        "available KV cache memory (1.52 GiB). Based on the available memory, the estimated "
+        "maximum model length is 6208. Try increasing `gpu_memory_utilization`.\n"
+    )
+    text = words(paste(client, log, gpu="rtx-4090"))
+    ways = text.partition("What starts instead")[2].partition("Size the next server")[0]
+    assert ways.split()[:6] == ["--max-model-len", "6208", "1", "request", "of", "6,208"]
+    assert ways.count("--max-model-len") == 1
+    assert "the card " in ways
+
+
+def test_a_length_that_the_log_admits_is_taken(client: StrictClient) -> None:
+    """Files made for longer requests than the chosen model are compared with the logged length."""
+    log = STARTED.replace("8B-Instruct", "8B-Instruct-long").replace("32768", "147456")
+    log = log.replace("32,768", "147,456")
+    text = words(paste(client, log, model="llama-3.1-8b", gpu="h200"))
+    assert "Counted is with the 147,456 tokens that the log admits" in text
+    assert "would not start this server" not in text
+    usual = words(paste(client, STARTED, model="llama-3.1-8b", gpu="h200"))
+    assert "that the log admits" not in usual
+
+
+def test_an_empty_last_line_is_no_line(client: StrictClient) -> None:
+    """The line break at the end of a paste is not counted as a line that was not recognised."""
+    line = "INFO 10-14 08:01:12 [api_server.py:1990] vLLM API server version 0.28.0\n"
+    assert "1 of 1 line" in words(paste(client, line))
+
+
 def test_no_places_are_judged_while_the_card_is_unknown(client: StrictClient) -> None:
     """The default of --max-num-seqs hangs on the card: no finding speaks of it before."""
     unknown = words(paste(client, f"{STARTED}\n{TOTAL}"))

@@ -66,7 +66,7 @@ class AnnotatedLog:
 
 def annotate(text: str, reads: Sequence[ReadLine]) -> AnnotatedLog:
     """Number the lines of a paste and attach what was recognised."""
-    lines = split_lines(text)
+    lines = split_lines(text.rstrip())
     by_line: dict[int, list[ReadLine]] = {}
     for read in _telling(reads):
         by_line.setdefault(read.line, []).append(read)

@@ -9,9 +9,10 @@ from app.catalog.catalogue import Catalogue
 from app.readings.findings import Finding, most_helpful
 from app.readings.observation import LogReading, Observation
 from app.readings.start_log import read_start_log
-from app.web.read_start import ReadStart, read_start
+from app.web.read_start import ReadStart, read_start, requests_of
 from app.web.view_models.annotated_log import AnnotatedLog, annotate
 from app.web.view_models.memory_bar import MemoryBar, memory_bar_of
+from app.wizard.ways_out import Way
 
 # A longer paste is not written back into the page's own form.
 MAX_KEPT: Final = 200_000
@@ -34,6 +35,7 @@ class LogPage:
 
     helpful  the findings whose change helps most
     wrong    the findings that are more than a hint
+    ways     what starts instead of a start that failed, with the requests that then fit
     bar      the card's memory, from what was measured; None where it is not known
     kept     the paste, "" where it is too long to be written back
     asks     whether something is to be chosen: what the log does not tell, or one of its starts
@@ -45,6 +47,7 @@ class LogPage:
     starts: tuple[StartLine, ...]
     helpful: tuple[Finding, ...]
     wrong: tuple[Finding, ...]
+    ways: tuple[tuple[Way, int], ...]
     bar: MemoryBar | None
     kept: str
     asks: bool
@@ -71,6 +74,7 @@ def log_page(text: str, fields: dict[str, str], catalogue: Catalogue) -> LogPage
         ),
         helpful=most_helpful(_of_one_service(findings, reading)),
         wrong=tuple(each for each in findings if each.severity != "info"),
+        ways=tuple((way, requests_of(way)) for way in read.ways_out) if read else (),
         bar=_measured_bar(read),
         kept=text if len(text) <= MAX_KEPT else "",
         asks=read is not None
