@@ -20,8 +20,9 @@ _SIXTEEN_BIT: Final = frozenset({"auto", "bfloat16", "float16", "half"})
 class MetricsFinding:
     """One finding.
 
-    Codes: `preemptions` (num_preemptions, per_request), `waiting_for_cache` (waiting),
-    `waiting_for_places` (waiting, running), `context_far_above_requests` (max_model_len,
+    Codes: `preemptions` (num_preemptions, per_request), `preemptions_earlier` (the same, on a page
+    that has room now), `waiting_for_cache` (waiting), `waiting_for_places` (waiting, running),
+    `context_far_above_requests` (max_model_len,
     p95_request_tokens), `batch_above_cache` (max_num_seqs, requests_of_mean_length),
     `batch_below_cache` (the same), `cache_16_bit` (cache_dtype), `prefix_cache` (hit_rate),
     `prefix_cache_off`, `blocks_overridden` (num_gpu_blocks_override).
@@ -38,7 +39,7 @@ def find_in_metrics(reading: MetricsReading) -> tuple[MetricsFinding, ...]:
     if verdict is None:
         return ()
     found = (
-        *_preemptions(reading),
+        *_preemptions(reading, has_room=verdict.code in {"room_to_spare", "idle"}),
         *_waiting(reading, cache_bound=verdict.code == "cache_bound"),
         *_lengths(reading),
         *_places(verdict.numbers),
@@ -48,7 +49,8 @@ def find_in_metrics(reading: MetricsReading) -> tuple[MetricsFinding, ...]:
     return tuple(sorted(found, key=lambda each: order[each.severity]))
 
 
-def _preemptions(reading: MetricsReading) -> Iterator[MetricsFinding]:
+def _preemptions(reading: MetricsReading, *, has_room: bool) -> Iterator[MetricsFinding]:
+    """Requests that lost their place; of a single page with room now nobody knows when."""
     total = sum(each.num_preemptions or 0 for each in reading.engines)
     finished = sum(each.num_requests_finished or 0 for each in reading.engines)
     change = reading.change
@@ -60,7 +62,10 @@ def _preemptions(reading: MetricsReading) -> Iterator[MetricsFinding]:
         numbers["per_request"] = total / finished
     if between is not None:
         numbers["between_pages"] = between
-    yield MetricsFinding("preemptions", "tight", numbers)
+    if between is None and has_room:
+        yield MetricsFinding("preemptions_earlier", "info", numbers)
+    else:
+        yield MetricsFinding("preemptions", "tight", numbers)
 
 
 def _waiting(reading: MetricsReading, *, cache_bound: bool) -> Iterator[MetricsFinding]:

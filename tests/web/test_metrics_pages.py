@@ -43,7 +43,28 @@ def test_the_real_mix_is_counted(client: StrictClient) -> None:
     """The page says how many requests of the real lengths the cache holds."""
     text = read(client, metrics=page())
     assert "requests of your real mean length of 1,360 tokens" in text
-    assert "6.5625" in text
+    assert "Requests of full length 6.56 of 32,768 tokens each" in text
+
+
+def test_old_preemptions_are_no_alarm(client: StrictClient) -> None:
+    """Preemptions of a server with room now were earlier; those of a full one call for change."""
+    room = read(client, metrics=page(usage=0.3, preemptions=17))
+    assert "17 requests lost their place in a full cache since the start" in room
+    assert "add cards" not in room
+    full = read(client, metrics=page(usage=0.97, preemptions=17))
+    assert "17 requests lost their place in the full cache" in full
+    assert "add cards" in full
+
+
+def test_a_page_without_lengths_says_why_nothing_is_sized(client: StrictClient) -> None:
+    """Without histograms of lengths the page says that they are missing; else it leads on."""
+    bare = "\n".join(
+        line for line in page().splitlines() if not line.startswith("vllm:request_prompt_tokens")
+    )
+    assert "no lengths of finished requests" in read(client, metrics=bare)
+    whole = read(client, metrics=page())
+    assert "no lengths of finished requests" not in whole
+    assert "Size with this mix" in whole
 
 
 def test_two_pages_give_rates(client: StrictClient) -> None:
@@ -80,7 +101,7 @@ def test_every_code_has_words(client: StrictClient, language: Language) -> None:
          "num_gpu_blocks_override"), 1,
     )  # fmt: skip
     codes = set(re.findall(r"`([a-z_0-9]+)`", MetricsFinding.__doc__ or ""))
-    assert len(codes) == 10
+    assert len(codes) == 11
     for code in codes:
         found = MetricsFinding(code, "info", numbers)
         assert str(module.metrics_finding_words(found)).strip(), code
