@@ -1,7 +1,7 @@
 """How numbers, amounts and dates look in each language; the only place that knows."""
 
 from collections.abc import Callable
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import cache, lru_cache
 from typing import Any, Final
 
@@ -57,10 +57,16 @@ def day(language: Language, value: date) -> str:
     return format_date(value, format="long", locale=_LOCALES[language])
 
 
+def moment(language: Language, value: datetime) -> str:
+    """Show a day and its minute, for what happens several times a day: …, 21:05 UTC."""
+    there = value.astimezone(UTC)
+    return f"{day(language, there)}, {there:%H:%M} UTC"
+
+
 def filters_for(language: Language) -> dict[str, Callable[..., Any]]:
     """Return the template filters of a language by their names."""
 
     def bound(function: Callable[..., str]) -> Callable[..., str]:
         return lambda value, *rest, **named: function(language, value, *rest, **named)
 
-    return {f.__name__: bound(f) for f in (number, with_unit, gib, kib, percent, day)}
+    return {f.__name__: bound(f) for f in (number, with_unit, gib, kib, percent, day, moment)}

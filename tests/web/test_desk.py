@@ -15,7 +15,7 @@ import time_machine
 from app.quotes.desk_login import hash_of
 from app.quotes.token import SESSION_LIFETIME
 from app.tools.desk_password import problem_with
-from tests.strict_client import StrictClient
+from tests.strict_client import StrictClient, parse_strictly
 from tests.web.quote_form import ENGLISH, GERMAN, office, send, stored
 
 PASSWORD = "correct horse battery staple"  # noqa: S105 - of a test
@@ -176,6 +176,25 @@ def test_a_request_is_worked_on(desk: StrictClient) -> None:
     assert desk.post(f"{address}/status", data={"status": "x"}).status_code == 422
     assert desk.post(f"{address}/notes", data={"text": "x" * 5001}).status_code == 422
     assert desk.get(f"{address}/json").json()[0]["reference"] == quote.reference
+
+
+def test_an_attached_log_is_read_with_one_button(desk: StrictClient) -> None:
+    """The button beside an attached log sends it, as it is, to the page that reads logs."""
+    log = 'INFO 05-01 10:00:00 [api_server.py:1] vLLM API server version 0.28.0\n"<x>" & more'
+    send(desk, GERMAN, start_log=log)
+    (quote,) = stored(desk)
+    page = parse_strictly(desk.get(f"/desk/quotes/{quote.id}").text)
+    (form,) = (each for each in page.iter("form") if (each.get("action") or "").endswith("/log"))
+    (field,) = form.findall("input")
+    assert field.get("value") == log
+    read = desk.post(form.get("action") or "", data={field.get("name") or "": log}).text
+    assert "vLLM 0.28.0" in read
+    assert "German" in "".join(page.itertext())
+    send(desk, ENGLISH)
+    (plain,) = (each for each in stored(desk) if each.id != quote.id)
+    without = desk.get(f"/desk/quotes/{plain.id}").text
+    assert "Read this log" not in without
+    assert "German" not in without
 
 
 def test_a_request_is_deleted_after_a_question(desk: StrictClient) -> None:

@@ -1,6 +1,6 @@
 """How numbers, amounts and dates look in each language."""
 
-from datetime import date
+from datetime import date, datetime, timedelta, timezone
 
 import pytest
 
@@ -8,6 +8,8 @@ from app.web.filters import filters_for
 from app.web.locale import Language
 
 NARROW = "\u202f"
+# after midnight in Berlin
+LATE = datetime(2026, 11, 30, 0, 5, tzinfo=timezone(timedelta(hours=1)))
 
 
 @pytest.mark.parametrize(
@@ -27,6 +29,8 @@ NARROW = "\u202f"
         ("de", "with_unit", (12.5, "ms", 1), f"12,5{NARROW}ms"),
         ("de", "day", (date(2026, 11, 29),), "29. November 2026"),
         ("en", "day", (date(2026, 11, 29),), "November 29, 2026"),
+        ("en", "moment", (LATE,), "November 29, 2026, 23:05 UTC"),
+        ("de", "moment", (LATE,), "29. November 2026, 23:05 UTC"),
     ],
 )
 def test_filters(language: Language, name: str, arguments: tuple[object, ...], shown: str) -> None:
