@@ -143,6 +143,7 @@ def test_pages_that_neither_grow_nor_are_padded_are_refused_in_vllms_words() -> 
     with pytest.raises(Refusal) as refused:
         cache_shape(start, resolve_engine_args(start))
     reason = refused.value.reason
+    assert reason.code == "refused_by_vllm"
     assert reason.vllm_error.startswith("The page size of the layer is not divisible by the max")
     assert dict(reason.numbers) == {
         "page_size_bytes": 16 * 8 * 2 * 96 * 2,

@@ -318,3 +318,14 @@ def test_sparse_latent_vectors_were_packed_by_default(
     layout = Layout(tensor_parallel_size=8)
     start = asked("deepseek-v3.2", version=version, layout=layout, kv_cache_dtype=cache_dtype)
     assert shape(start).bytes_per_block == 61 * 64 * (latent + 132)
+
+
+def test_refusals_of_context_parallelism_have_a_code_of_their_own() -> None:
+    """Two groups are enough for a hybrid to be refused; windows are, whatever else there is."""
+    layout = Layout(tensor_parallel_size=8, decode_context_parallel_size=2)
+    hybrid = asked("qwen3-next-80b-a3b", version="0.25.1", layout=layout)
+    assert refusal(hybrid, 40).code == "dcp_not_supported"
+    layers = (*dense().layers, LayerSpec(AttentionSpec("sliding_window", 2, 128, 128, window=64)))
+    model = dense(layers=layers, num_attention_heads=16, num_key_value_heads=2)
+    windows = request(model=model, layout=layout, release=shipped("0.33.0"))
+    assert refusal(windows, 40).code == "dcp_not_supported"
