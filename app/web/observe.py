@@ -7,7 +7,7 @@ from typing import Final
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -18,6 +18,8 @@ from app.web.security import Refusal
 
 REQUEST_ID: Final = re.compile(r"[0-9A-Za-z-]{8,64}")
 UNMATCHED: Final = "unmatched"
+# Nobody is left to answer: the connection broke while the body came. The number is nginx's.
+CLIENT_GONE: Final = 499
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -59,6 +61,8 @@ class Observe:
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             try:
                 await self.app(scope, receive, send_observed)
+            except ClientDisconnect:
+                status = status or CLIENT_GONE
             except Exception as error:
                 log = structlog.get_logger()
                 # exception() would log the message, which may quote a person

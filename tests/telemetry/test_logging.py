@@ -1,9 +1,11 @@
 """Log lines hold what helps and nothing about a person."""
 
+import asyncio
 import json
 
 import pytest
 import structlog
+from starlette.types import Message
 
 from app.telemetry.logging import WITHHELD, configure, frames_of, withhold_unknown
 from tests.strict_client import StrictClient
@@ -38,6 +40,32 @@ def test_request_lines_hold_no_address_and_no_query(
     assert json.loads(logged)["route"] == "/healthz"
     assert "ann" not in logged
     assert "203.0.113.9" not in logged
+
+
+def test_a_broken_upload_is_no_failure_of_ours(
+    client: StrictClient, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who goes while sending is counted as gone: no error in the log, no answer to nobody."""
+    configure(production=True, level="info")
+    scope = {
+        "type": "http", "method": "POST", "path": "/api/v1/sizing", "query_string": b"",
+        "headers": [], "scheme": "http", "app": client.app,
+    }  # fmt: skip
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def ask() -> None:
+        await client.app(scope, receive, send)
+
+    asyncio.run(ask())
+    (line,) = capsys.readouterr().out.splitlines()
+    assert sent == []
+    assert (json.loads(line)["level"], json.loads(line)["status"]) == ("info", 499)
 
 
 def test_request_id_is_taken_over_only_if_harmless(client: StrictClient) -> None:
