@@ -156,7 +156,9 @@ def _load(server: _Server) -> Iterator[Finding]:
     elif fitting < server.max_num_seqs and not observed.num_preemptions:
         enough = max(8, 1 << fitting.bit_length())
         if enough < server.max_num_seqs:
-            yield server.finding("max_num_seqs_above_cache", "info", places, max_num_seqs=enough)
+            found = server.finding("max_num_seqs_above_cache", "info", places, max_num_seqs=enough)
+            if found.effect is None or found.effect.gain > 1:
+                yield found
 
 
 def _lengths(server: _Server) -> Iterator[Finding]:

@@ -115,6 +115,12 @@ def test_places_are_compared_with_the_requests_that_fit() -> None:
     assert not places & findings({**LLAMA, "max_num_seqs": "16"}).keys()
 
 
+def test_places_that_cost_nothing_are_not_told() -> None:
+    """Without graphs one place more than advised frees no block when it goes; 256 do with them."""
+    assert "max_num_seqs_above_cache" not in findings({**LLAMA, "enforce_eager": "true", "max_num_seqs": "17"})
+    assert effect(findings(LLAMA)["max_num_seqs_above_cache"]) > 1
+
+
 def test_preemptions_are_told_with_the_number_that_fits() -> None:
     """Four of them: as many places as requests fit, where there are more."""
     line = STATISTICS.format(preemptions=", Preemptions: 4", usage="99.0")

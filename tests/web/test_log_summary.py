@@ -52,7 +52,7 @@ def test_several_services_are_told_apart(client: StrictClient) -> None:
     text = "\n".join(f"{name}  | {line}" for name, log in logs.items() for line in log.splitlines())
     shown = paste(client, text, gpu="l40s")
     assert "The paste holds 2 starts. This is the one of embed-1" in words(shown)
-    assert "chat-1 · meta-llama/Llama-3.1-8B-Instruct" in words(shown)
+    assert "chat-1 · 1, from line 1 · meta-llama/Llama-3.1-8B-Instruct" in words(shown)
     assert "This is the one of chat-1" in words(paste(client, text, gpu="l40s", start="0"))
     assert "The paste holds" not in words(paste(client, KNOWN))
 
