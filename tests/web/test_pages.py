@@ -472,3 +472,13 @@ def test_decode_context_parallelism_is_a_field_of_its_own(client: StrictClient) 
         each for each in tree.iter("input") if each.get("name") == "decode_context_parallel_size"
     ]
     assert [(each.get("type"), each.get("value")) for each in fields] == [("text", "8")]
+
+
+@pytest.mark.parametrize("given", ["available_kv_cache_memory_bytes", "kv_cache_memory_bytes"])
+def test_a_given_cache_without_a_block_is_not_blamed_on_the_weights(
+    client: StrictClient, given: str
+) -> None:
+    """One byte given by hand is too little by itself, however large or small the weights are."""
+    text = text_of(page_of(client, "/en/workbench", {**LLAMA, given: "1"}))
+    assert "holds no block beside the one that vLLM keeps empty" in text
+    assert "Weights and activations take all" not in text
