@@ -23,7 +23,6 @@ from app.core.model_spec import (
     AttentionSpec,
     CacheSpec,
     MlaSpec,
-    ModelSpec,
     PackedSpec,
     StateSpec,
 )
@@ -55,10 +54,7 @@ class BlockSizes:
 
 
 def agree_on_blocks(
-    model: ModelSpec,
-    context: CacheContext,
-    caches: tuple[PlannedCache, ...],
-    backends: list[AttentionBackend],
+    context: CacheContext, caches: tuple[PlannedCache, ...], backends: list[AttentionBackend]
 ) -> BlockSizes:
     """Agree on the block sizes of a model whose backends are known."""
     if any(isinstance(cache.spec, PackedSpec) for cache in caches):
@@ -72,11 +68,7 @@ def agree_on_blocks(
     if states:
         return _with_states(context, caches, states, block_size, kernels)
     if is_packed(context.cache_dtype) and context.release.packed_blocks_hold_wide_pages:
-        heads = context.kv_heads(model.num_key_value_heads)
-        wide = 2 * heads * model.head_dim
-        block_size = mixed_dtype_block_size(
-            block_size, kernels[0], wide, wide * ELEMENT_BYTES[context.dtype]
-        )
+        block_size = mixed_dtype_block_size(block_size, kernels[0], ELEMENT_BYTES[context.dtype])
     return BlockSizes(block_size)
 
 

@@ -69,13 +69,11 @@ def hybrid_block_size(
     return max(block_size, wanted), wanted
 
 
-def mixed_dtype_block_size(
-    block_size: int, kernel: tuple[int, ...], bytes_per_token: int, widest_bytes_per_token: int
-) -> int:
-    """Raise the block of a quantised cache until its page holds a layer that stays unquantised."""
-    if widest_bytes_per_token == bytes_per_token:
-        return block_size
+def mixed_dtype_block_size(block_size: int, kernel: tuple[int, ...], wider: int) -> int:
+    """Raise the block of a quantised cache until its page holds a layer that stays unquantised.
+
+    `wider` is how many times as wide a token is there.
+    """
     smallest = min(kernel)
     step = max(smallest, block_size)
-    needed = widest_bytes_per_token * smallest
-    return max(block_size, step * ceil_div(needed, step * bytes_per_token))
+    return step * ceil_div(wider * smallest, step)

@@ -21,7 +21,6 @@ from app.core.layer_cache import (
     attention_spec,
     index_key_spec,
     latent_specs,
-    state_bytes,
     state_spec,
 )
 from app.core.model_spec import AttentionSpec, CacheSpec, MlaSpec, ModelSpec, PackedSpec, StateSpec
@@ -51,7 +50,7 @@ def plan_layers(model: ModelSpec, context: CacheContext) -> LayerPlan:
     caches = tuple(_caches(model, context))
     backends = _distinct_backends(caches)
     _check_packed_dtype(model, context, backends)
-    sizes = agree_on_blocks(model, context, caches, backends)
+    sizes = agree_on_blocks(context, caches, backends)
     specs, stages = [], []
     known: dict[tuple[CacheSpec, str], tuple[KvSpec, ...]] = {}
     for cache in caches:
@@ -162,11 +161,7 @@ def _check_packed_dtype(
 def _specs(cache: PlannedCache, context: CacheContext, sizes: BlockSizes) -> tuple[KvSpec, ...]:
     spec, block_size = cache.spec, sizes.attention
     if isinstance(spec, StateSpec):
-        padded = sizes.padded_page_bytes
-        size = state_bytes(spec, context)
-        return (
-            state_spec(spec, context, sizes.state, padded if padded and padded != size else None),
-        )
+        return (state_spec(spec, context, sizes.state, sizes.padded_page_bytes),)
     if isinstance(spec, PackedSpec):
         return packed_specs(spec, context, block_size)
     if isinstance(spec, MlaSpec):

@@ -151,5 +151,7 @@ def test_hybrid_blocks_hold_a_whole_state() -> None:
 
 def test_packed_layers_get_blocks_that_hold_an_unquantised_page() -> None:
     """A page of quarter size needs blocks four times as long."""
-    assert mixed_dtype_block_size(16, (16,), 100, 100) == 16
-    assert mixed_dtype_block_size(16, (16,), 100, 400) == 64
+    assert mixed_dtype_block_size(16, (16,), 1) == 16
+    assert mixed_dtype_block_size(16, (16,), 4) == 64
+    assert mixed_dtype_block_size(48, (32,), 2) == 96
+    assert mixed_dtype_block_size(16, (64,), 2) == 128

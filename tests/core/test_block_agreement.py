@@ -9,7 +9,6 @@ from app.core.block_agreement import BlockSizes, PlannedCache, agree_on_blocks
 from app.core.block_size import HybridNeeds, hybrid_block_size
 from app.core.layer_cache import CacheContext
 from app.core.model_spec import AttentionSpec, CacheSpec, MlaSpec, StateSpec
-from tests.core.memory_case import dense
 from tests.core.test_layer_cache import GDN, SHORT, context
 
 # 1,097,728 bytes of state, 4,096 bytes of keys and values a token: 268 tokens.
@@ -29,7 +28,7 @@ def agreed(
     backend = AttentionBackend("KERNEL", frozenset(), kernel)
     caches = [PlannedCache(state, 0, "auto", None) for state in states]
     caches.append(PlannedCache(attention, 0, "auto", backend))
-    return agree_on_blocks(dense(), asked, tuple(caches), [backend])
+    return agree_on_blocks(asked, tuple(caches), [backend])
 
 
 @pytest.mark.parametrize(
@@ -99,7 +98,7 @@ def test_states_alone_keep_the_default_block() -> None:
         (context(mamba_cache_mode="align"), BlockSizes(16, 16)),
         (context(mamba_cache_mode="align", user_block_size=32), BlockSizes(32, 32)),
     ):
-        assert agree_on_blocks(dense(), asked, caches, []) == sizes
+        assert agree_on_blocks(asked, caches, []) == sizes
 
 
 def test_steps_by_hand() -> None:
