@@ -20,8 +20,12 @@ def problem_with(password: str, repeated: str) -> str | None:
 
 def main() -> int:
     """Ask, check, print; return the exit status."""
-    password = getpass.getpass("New password for /desk: ")
-    if problem := problem_with(password, getpass.getpass("Once more: ")):
+    try:
+        password = getpass.getpass("New password for /desk: ")
+        problem = problem_with(password, getpass.getpass("Once more: "))
+    except EOFError:
+        password, problem = "", "Nothing was typed. Run this in a terminal."
+    if problem:
         print(problem, file=sys.stderr)
         return 1
     print(f"SIZING_DESK_PASSWORD_HASH='{hash_of(password)}'")

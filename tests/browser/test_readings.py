@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.conftest import Watch
 from tests.readings import hard_logs
 from tests.readings.metrics import page as metrics_page
-from tests.web.test_log_page import KNOWN
+from tests.web.log_pages import KNOWN
 
 LOG = {"en": "/en/log", "de": "/de/log"}
 METRICS = {"en": "/en/metrics", "de": "/de/metriken"}

@@ -117,7 +117,9 @@ def test_places_are_compared_with_the_requests_that_fit() -> None:
 
 def test_places_that_cost_nothing_are_not_told() -> None:
     """Without graphs one place more than advised frees no block when it goes; 256 do with them."""
-    assert "max_num_seqs_above_cache" not in findings({**LLAMA, "enforce_eager": "true", "max_num_seqs": "17"})
+    assert "max_num_seqs_above_cache" not in findings(
+        {**LLAMA, "enforce_eager": "true", "max_num_seqs": "17"}
+    )
     assert effect(findings(LLAMA)["max_num_seqs_above_cache"]) > 1
 
 

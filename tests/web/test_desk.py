@@ -14,6 +14,7 @@ import time_machine
 
 from app.quotes.desk_login import hash_of
 from app.quotes.token import SESSION_LIFETIME
+from app.tools import desk_password
 from app.tools.desk_password import problem_with
 from tests.strict_client import StrictClient, parse_strictly
 from tests.web.quote_form import ENGLISH, GERMAN, office, send, stored
@@ -256,3 +257,18 @@ def test_a_new_password_is_checked(password: str, repeated: str, wrong: str) -> 
     """`make desk-password` refuses short passwords and slips of the finger."""
     assert wrong in (problem_with(password, repeated) or "")
     assert bool(problem_with(password, repeated)) == bool(wrong)
+
+
+def test_without_a_terminal_the_password_is_asked_in_words(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where nobody can type, `make desk-password` says so and prints no hash."""
+
+    def nobody(_prompt: str) -> str:
+        raise EOFError
+
+    monkeypatch.setattr("app.tools.desk_password.getpass.getpass", nobody)
+    assert desk_password.main() == 1
+    printed = capsys.readouterr()
+    assert "Run this in a terminal" in printed.err
+    assert not printed.out
