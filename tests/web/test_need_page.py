@@ -293,3 +293,12 @@ def test_a_spare_copy_is_named_where_requests_are_counted(client: StrictClient) 
     assert "All 2 copies are counted here, the spare one too." in spare
     assert "one copy down" not in without
     assert "copies are counted here" not in without
+
+
+def test_requests_longer_than_the_model_takes_are_named(client: StrictClient) -> None:
+    """Where the context is what no card can help with, the page says so and not "more cards"."""
+    asked = "/en/need?model=qwen3-14b&preset=full&peak_requests=4&max_model_len="
+    text = plain(client.get(f"{asked}40964").text)
+    assert "40,964 tokens are more than the model's 40,960. Declare a shorter context." in text
+    assert "Not with up to 64 cards" not in text
+    assert "No server meets this need" not in plain(client.get(f"{asked}40960").text)

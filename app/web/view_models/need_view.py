@@ -12,8 +12,10 @@ from app.catalog.catalogue import Catalogue
 from app.core.checkpoint import Checkpoint
 from app.core.gpu_spec import GpuSpec
 from app.core.layout import Layout
+from app.core.reasons import Reason
 from app.core.request import SizingRequest
 from app.core.request_mix import RequestMix, request_mix
+from app.core.sizing import size
 from app.core.workload import Workload
 from app.wizard.answers import Answers
 from app.wizard.matrix import all_cards
@@ -55,7 +57,10 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class NeedView:
-    """Offers, best first; the mix of the one that is looked at, with its curve."""
+    """Offers, best first; the mix of the one that is looked at, with its curve.
+
+    `too_long` is why no card can help: requests longer than the model takes.
+    """
 
     need: Need
     offers: tuple[OfferLine, ...]
@@ -64,6 +69,7 @@ class NeedView:
     mix: RequestMix | None
     curve: Curve | None
     currency: str | None
+    too_long: Reason | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +107,7 @@ class NeedViews:
             mix=mix,
             curve=None if mix is None else curve_of(mix),
             currency=self._catalogue.vendor.currency,
+            too_long=None if whole else _too_long(prepared),
         )
 
     def _work_out(
@@ -191,3 +198,8 @@ def _requests(prepared: Prepared, card: GpuSpec, bits: tuple[int, ...]) -> Itera
         )
         for layout in engine_layouts(prepared.request.model):
             yield replace(on_card, layout=layout)
+
+
+def _too_long(prepared: Prepared) -> Reason | None:
+    reason = None if prepared.request is None else size(prepared.request).reason
+    return reason if reason is not None and reason.code == "context_too_long" else None
