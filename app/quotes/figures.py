@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+_MEASURED: Final = frozenset({"terms_measured", "terms_carried_over"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +15,8 @@ class Figures:
 
     `concurrency` is the cautious figure behind `requests`, unrounded, over all copies. `expected`
     is (low, likely, high) of the log's concurrency per engine, equal where the memory was given;
-    None where vLLM refuses (`reason`) or nothing is estimated.
+    None where vLLM refuses (`reason`) or nothing is estimated. `is_measured` where its memory was
+    read from a start log, of this server or of another one.
     """
 
     model: str
@@ -29,6 +32,7 @@ class Figures:
     concurrency: float | None
     planned_requests: int | None
     expected: tuple[float, float, float] | None
+    is_measured: bool
     log_lines: tuple[str, ...]
     reason: Mapping[str, Any] | None
 
@@ -55,6 +59,7 @@ def figures_of(result: Mapping[str, Any]) -> Figures:
         concurrency=min(cautious, default=None),
         planned_requests=planning["requests"] if planning else None,
         expected=expected,
+        is_measured=not _MEASURED.isdisjoint(each["code"] for each in result["assumptions"]),
         log_lines=tuple(result["log_lines"]),
         reason=result["reason"],
     )

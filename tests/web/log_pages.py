@@ -1,5 +1,7 @@
 """Pages of pasted logs, and two logs to paste."""
 
+from app.web.locale import Language
+from app.web.render import Renderer
 from tests.readings.logs import start_log
 from tests.readings.servers import Server
 from tests.strict_client import StrictClient, parse_strictly
@@ -20,3 +22,12 @@ def words(html: str) -> str:
     """The text of a page on one line."""
     tree = parse_strictly(html)
     return " ".join("".join(tree.itertext()).split())
+
+
+def rendered(
+    client: StrictClient, language: Language, template: str, macro: str, *values: object
+) -> str:
+    """What a macro makes of its values."""
+    renderer: Renderer = client.served.state.renderer
+    module = renderer.environments[language].get_template(template).module
+    return " ".join(str(getattr(module, macro)(*values)).split())

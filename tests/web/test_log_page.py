@@ -11,7 +11,6 @@ from app.readings.findings import Finding
 from app.readings.log_lines import LINE_KINDS
 from app.readings.start_log import read_start_log
 from app.web.locale import LANGUAGES, Language
-from app.web.render import Renderer
 from app.web.view_models.annotated_log import MAX_LENGTH, annotate
 from tests.readings import hard_logs
 from tests.readings.failed_starts import failed_start
@@ -19,16 +18,7 @@ from tests.readings.failure_rows import FAILURES
 from tests.readings.line_row import Row
 from tests.readings.line_table import LINE_TABLE
 from tests.strict_client import StrictClient
-from tests.web.log_pages import KNOWN, LLAMA, paste, words
-
-
-def rendered(
-    client: StrictClient, language: Language, template: str, macro: str, *values: object
-) -> str:
-    """What a macro makes of its values."""
-    renderer: Renderer = client.served.state.renderer
-    module = renderer.environments[language].get_template(template).module
-    return " ".join(str(getattr(module, macro)(*values)).split())
+from tests.web.log_pages import KNOWN, LLAMA, paste, rendered, words
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

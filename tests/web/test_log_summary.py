@@ -1,9 +1,10 @@
 """The summary of a pasted log, and the way on from it: choices, ways out, and the next server."""
 
+from app.quotes.figures import figures_of
 from tests.readings.logs import start_log
 from tests.readings.servers import Server
 from tests.strict_client import StrictClient, parse_strictly
-from tests.web.log_pages import KNOWN, LLAMA, paste, words
+from tests.web.log_pages import KNOWN, LLAMA, paste, rendered, words
 
 STARTED = start_log("0.25.1", LLAMA).text
 TOTAL = (
@@ -168,3 +169,15 @@ def test_a_measured_server_says_so_beside_its_verdict(client: StrictClient) -> N
     assert "Nine of ten starts" in carried
     estimated = words(client.get("/en/workbench?model=qwen3-14b&gpu=l40s").text)
     assert "the memory is" not in estimated
+
+
+def test_a_quote_says_that_its_figure_is_measured(client: StrictClient) -> None:
+    """The figures of a request made from a log say so; those of an estimate do not."""
+    (link,) = parse_strictly(paste(client, KNOWN)).findall(".//a[@class='button']")
+    query = (link.get("href") or "").partition("?")[2]
+    for asked, measured in ((query, True), ("model=llama-3.1-8b&gpu=l40s", False)):
+        result = client.get(f"/api/v1/sizing?{asked}").json()
+        figures = figures_of(result)
+        assert figures.is_measured is measured
+        shown = rendered(client, "en", "quote/figures.html", "expected_words", figures)
+        assert shown.endswith("from a start log") is measured
