@@ -1,10 +1,12 @@
 """The cache of one engine: shape, memory, length that fits, and what is refused."""
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from app.core.engine import SpeculativeConfig
 from app.core.engine_defaults import resolve_engine_args
 from app.core.kv_cache import CacheShape, cache_for, cache_shape
 from app.core.kv_spec import KvSpec
@@ -329,3 +331,32 @@ def test_refusals_of_context_parallelism_have_a_code_of_their_own() -> None:
     model = dense(layers=layers, num_attention_heads=16, num_key_value_heads=2)
     windows = request(model=model, layout=layout, release=shipped("0.33.0"))
     assert refusal(windows, 40).code == "dcp_not_supported"
+
+
+@pytest.mark.parametrize(("layers", "packed"), [(3, 1), (4, 0), (5, 1), (6, 2)])
+def test_packed_dtypes_leave_the_outer_layers_as_they_are(layers: int, packed: int) -> None:
+    """TurboQuant keeps two layers at either end in 16 bit, of three layers one at either end."""
+    start = request(
+        model=dense(layers=dense().layers[:1] * layers),
+        kv_cache_dtype="turboquant_k8v4",
+        release=shipped("0.33.0"),
+    )
+    kinds = Counter(
+        spec.state_bytes for group in shape(start).grouping.groups for spec in group.specs
+    )
+    assert kinds[8 * 196] == packed
+    assert kinds[8 * 512] == layers - packed
+
+
+def test_a_draft_without_layers_of_its_own_is_like_the_last_one() -> None:
+    """EAGLE beside a window and full attention: one more layer of full attention."""
+    full = LayerSpec(AttentionSpec("full_attention", 8, 128, 128))
+    window = LayerSpec(AttentionSpec("sliding_window", 8, 128, 128, window=64))
+    start = request(model=dense(layers=(window, full)))
+    drafts = start.engine_args.with_flag("speculative_config", SpeculativeConfig("eagle3", 2))
+    kinds = Counter(
+        spec.kind
+        for group in shape(replace(start, engine_args=drafts)).grouping.groups
+        for spec in group.specs
+    )
+    assert kinds == {"sliding_window": 1, "full_attention": 2}
