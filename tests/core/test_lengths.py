@@ -80,3 +80,37 @@ def test_only_yarn_itself_starts_again_from_the_original_length() -> None:
     unstated = LengthSpec((("max_position_embeddings", 4096),), "yarn", 4.0)
     assert derived_max_model_len(unstated, before)[0] == 4096 * 4
     assert derived_max_model_len(deepseek, NEWEST)[0] == 4096
+
+
+def test_auto_is_refused_where_the_release_does_not_know_it() -> None:
+    """`auto` came with 0.14.0; without any length in the config it is refused to this day."""
+    spec = LengthSpec((("max_position_embeddings", 8192),))
+    before, since = (releases().release_for(version)[0] for version in ("0.13.0", "0.14.0"))
+    assert resolve_max_model_len(-1, spec, since) == (8192, 8192, True)
+    for length, release in ((spec, before), (LengthSpec(keys=()), NEWEST)):
+        with pytest.raises(Refusal) as refused:
+            resolve_max_model_len(-1, length, release)
+        reason = refused.value.reason
+        assert (reason.code, reason.numbers) == ("refused_by_vllm", (("max_model_len", "auto"),))
+
+
+def test_auto_and_nothing_given_start_from_the_same_length() -> None:
+    """Longrope starts from its original length, and both tell apart who asked for the longest."""
+    longrope = LengthSpec((("max_position_embeddings", 131072),), "longrope", None, 4096)
+    assert resolve_max_model_len(None, longrope, NEWEST) == (4096, 131072, False)
+    assert resolve_max_model_len(-1, longrope, NEWEST) == (4096, 131072, True)
+    assert resolve_max_model_len(8192, longrope, NEWEST) == (8192, 131072, False)
+
+
+def test_the_tokenizers_length_is_allowed_even_above_the_derived_one() -> None:
+    """16,384 of the tokenizer, halved by its rope: 16,384 is taken, one token more is refused."""
+    spec = LengthSpec((("model_max_length", 16384),), "linear", 0.5)
+    assert resolve_max_model_len(16384, spec, NEWEST) == (16384, 8192, False)
+    with pytest.raises(Refusal) as refused:
+        resolve_max_model_len(16385, spec, NEWEST)
+    assert dict(refused.value.reason.numbers) == {
+        "max_model_len": 16385,
+        "derived_max_model_len": 8192.0,
+        "key": "model_max_length",
+        "model_max_length": "16384",
+    }
