@@ -30,3 +30,11 @@ def test_a_known_entry_is_chosen_once(client: StrictClient) -> None:
     """Without a problem nothing is added to a list."""
     page = client.get("/en/workbench", params=CASE).text
     assert chosen(page, "gpu") == ["rtx-pro-6000-server"]
+
+
+def test_a_server_can_be_taken_back_where_its_card_has_none(client: StrictClient) -> None:
+    """The field that the message names is there, though the list holds no server of that card."""
+    case = CASE | {"gpu": "h200", "server": "nobody"}
+    page = client.get("/en/workbench", params=case).text
+    assert page.count('href="#server"') == page.count('<select id="server"') == 1
+    assert chosen(page, "server") == ["nobody"]
