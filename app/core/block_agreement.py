@@ -61,7 +61,7 @@ def agree_on_blocks(
         return BlockSizes(context.user_block_size or PACKED_BLOCK_SIZE)
     if not backends:
         block_size = context.user_block_size or DEFAULT_BLOCK_SIZE
-        return BlockSizes(block_size, block_size if context.mamba_cache_mode == "align" else 0)
+        return BlockSizes(block_size, 0 if context.mamba_cache_mode == "none" else block_size)
     kernels = [backend.block_sizes for backend in backends]
     block_size = context.user_block_size or _default_block_size(context, backends)
     states = {cache.spec for cache in caches if isinstance(cache.spec, StateSpec)}

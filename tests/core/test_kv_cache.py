@@ -360,3 +360,15 @@ def test_a_draft_without_layers_of_its_own_is_like_the_last_one() -> None:
         for spec in group.specs
     )
     assert kinds == {"sliding_window": 1, "full_attention": 2}
+
+
+@pytest.mark.parametrize("version", ["0.11.1", "0.27.1"])
+def test_states_of_every_block_need_blocks(version: str) -> None:
+    """A model of states alone keeps one for every 16 tokens where a release caches prefixes so.
+
+    Source: `MambaModelConfig.verify_and_update_config` of vllm/model_executor/models/config.py:
+    with prefix caching `mamba_block_size` is `block_size`, in both modes.
+    """
+    start = asked("falcon-mamba-7b", version=version, max_model_len=100, enable_prefix_caching=True)
+    [group] = shape(start).groups
+    assert (group.block_size, group.blocks_per_request) == (16, 7)
