@@ -43,7 +43,7 @@ def ways_out_of(prepared: Prepared, result: SizingResult, catalogue: Catalogue) 
     """Find changes after which the server starts and at least one request may be promised.
 
     Single changes first, as the core orders them. Where none is enough, one fresh start: the flags
-    back to their defaults as far as needed, more cards, other files, other cards.
+    back to their defaults as far as needed, more cards, other files, other cards; the release last.
     """
     answers = prepared.answers
     others = alternatives_for(prepared, catalogue)
@@ -81,11 +81,17 @@ def _fresh_start(answers: Answers, others: Alternatives, catalogue: Catalogue) -
         if each.name not in KEPT_BY_A_FRESH_START
         and getattr(answers, each.name) != getattr(_DEFAULTS, each.name)
     }
-    for changes in _fresh_changes(answers, others):
-        way = _tried(answers, {**resets, **_with_card(answers, changes)}, catalogue)
-        if way is not None:
-            yield _least(answers, way, catalogue)
-            return
+    usual = _DEFAULTS.vllm_version
+    releases: list[Changes] = [{}]
+    if answers.vllm_version != usual:
+        releases.append({"vllm_version": usual})
+    for release in releases:
+        for changes in _fresh_changes(answers, others):
+            fresh = {**resets, **_with_card(answers, changes), **release}
+            way = _tried(answers, fresh, catalogue)
+            if way is not None:
+                yield _least(answers, way, catalogue)
+                return
 
 
 def _fresh_changes(answers: Answers, others: Alternatives) -> Iterator[Changes]:

@@ -87,3 +87,11 @@ def test_another_card_leaves_the_server(catalogue: Catalogue) -> None:
     (card,) = (way for way in ways(answers, catalogue) if "gpu" in way.changes)
     assert card.changes == {"gpu": "h200-nvl", "server": None}
     assert card.answers.server is None
+
+
+def test_a_release_that_cannot_run_the_model_is_left_last(catalogue: Catalogue) -> None:
+    """Sparse attention is younger than 0.8.5: no card helps, so the usual release is named."""
+    old = Answers(model="deepseek-v3.2", gpu="a10", vllm_version="0.8.5")
+    (way,) = ways(old, catalogue)
+    assert way.answers.vllm_version == Answers().vllm_version
+    assert way.result.ok
