@@ -90,6 +90,7 @@ def test_weights_of_every_oracle_case_agree_with_vllm() -> None:
     assert max(max(found) for found in errors.values()) < 0.0006
 
 
+@pytest.mark.slow
 def test_weights_of_the_blind_cases_agree_with_vllm() -> None:
     """Within 0.2 % wherever no reason stands beside the case; where one stands, they are not."""
     asked = weight_cases("blind_cases.json")

@@ -27,6 +27,8 @@ from tests.quotes.conftest import Draft
 from tests.quotes.letters import mails
 from tests.quotes.peers import MailServer, Mood, Receiver
 
+pytestmark = pytest.mark.slow
+
 QUOTES = 6
 TOMORROW = timedelta(days=1)  # later than any wait
 MISTREATED: tuple[Mood, ...] = ("refuse", "die", "die after taking it")
@@ -111,7 +113,6 @@ def test_receivers_that_were_down_hear_everything_once(
     _all_arrived(mail_server, receiver)
 
 
-@pytest.mark.slow
 def test_slow_receivers_hear_everything_once(
     post: Post, mail_server: MailServer, receiver: Receiver
 ) -> None:
@@ -121,7 +122,6 @@ def test_slow_receivers_hear_everything_once(
     assert (len(mail_server.mails), len(receiver.posts)) == (2 * QUOTES, QUOTES)
 
 
-@pytest.mark.slow
 def test_receivers_that_are_too_slow_are_tried_again(
     post: Post, mail_server: MailServer, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,7 +138,6 @@ def test_receivers_that_are_too_slow_are_tried_again(
     _all_arrived(mail_server, receiver)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mood", MISTREATED)
 def test_receivers_that_misbehave_hear_everything_in_the_end(
     post: Post, mail_server: MailServer, receiver: Receiver, mood: Mood
@@ -245,7 +244,6 @@ def test_a_fault_of_one_quote_stops_no_other(post: Post, receiver: Receiver) -> 
     assert broken.last_error == "KeyError"
 
 
-@pytest.mark.slow
 def test_what_nobody_can_send_becomes_a_visible_dead_letter(
     post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:

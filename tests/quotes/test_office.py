@@ -46,6 +46,7 @@ def test_health_shows_what_was_not_delivered(make_client: Make, tmp_path: Path) 
     assert client.get("/healthz").json()["outbox"] == {"waiting": 3, "dead": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "channels"),
     [

@@ -19,6 +19,8 @@ from app.catalog.catalogue import Catalogue
 from tests.catalog.hub_server import COMMIT, HubHandler, running_hub
 from tests.strict_client import StrictClient, parse_strictly
 
+pytestmark = pytest.mark.slow
+
 PATHS = {"de": "/de/config", "en": "/en/config"}
 PLAIN: Mapping[str, Any] = {
     "architectures": ["LlamaForCausalLM"],
@@ -249,7 +251,6 @@ def test_a_model_is_looked_up_and_pinned(with_hub: StrictClient) -> None:
     assert f"vllm serve acme/good \\ --revision {COMMIT}" in text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("language", ["de", "en"])
 @pytest.mark.parametrize(
     "name", ["gated", "nobody", "huge", "broken", "nested", "nocommit", "foreign", "circle", "busy"]

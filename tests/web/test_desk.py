@@ -19,6 +19,8 @@ from app.tools.desk_password import problem_with
 from tests.strict_client import StrictClient, parse_strictly
 from tests.web.quote_form import ENGLISH, GERMAN, office, send, stored
 
+pytestmark = pytest.mark.slow
+
 PASSWORD = "correct horse battery staple"  # noqa: S105 - of a test
 START = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 Make = Callable[..., StrictClient]
@@ -87,7 +89,6 @@ def test_the_cookie_is_secure_behind_https(make_client: Make, tmp_path: Path) ->
     assert "Secure" in answer.headers["set-cookie"]
 
 
-@pytest.mark.slow
 def test_a_wrong_password_is_refused_and_guessing_is_slowed(closed: StrictClient) -> None:
     """422 with the reason; after ten tries a minute even the right one must wait."""
     first = closed.post("/desk/login", data={"password": "guess"})
@@ -221,7 +222,6 @@ def test_exports_hold_all_requests(desk: StrictClient) -> None:
     assert "no-store" in table.headers["cache-control"]
 
 
-@pytest.mark.slow
 def test_dead_letters_are_seen_and_tried_again(desk: StrictClient) -> None:
     """What was given up is announced on the list, shown with its error, and revived by a button."""
     send(desk)

@@ -9,15 +9,16 @@ from starlette.requests import Request
 from app.catalog.catalogue import Catalogue
 from app.main import create_app
 from app.settings import Settings
+from app.telemetry.logging import configure
 from app.web.errors import error_response
 from tests.strict_client import StrictClient
 
 STATUSES = [403, 404, 405, 410, 413, 422, 429, 500, 503]
 
 
-@pytest.fixture
-def failing(settings: Settings, catalogue: Catalogue) -> Iterator[StrictClient]:
-    """Return a client for an application with routes that fail in every way."""
+@pytest.fixture(scope="module")
+def production(settings: Settings, catalogue: Catalogue) -> FastAPI:
+    """Return an application as in production, with routes that fail in every way."""
     app: FastAPI = create_app(settings.model_copy(update={"environment": "production"}), catalogue)
 
     @app.get("/de/status/{status}")
@@ -35,7 +36,14 @@ def failing(settings: Settings, catalogue: Catalogue) -> Iterator[StrictClient]:
     async def read(request: Request) -> str:
         return str(len(await request.body()))
 
-    with StrictClient(app) as client:
+    return app
+
+
+@pytest.fixture
+def failing(production: FastAPI) -> Iterator[StrictClient]:
+    """Return a client for that application; logs are written as it set them up."""
+    configure(production=True, level="error")
+    with StrictClient(production) as client:
         yield client
 
 

@@ -14,6 +14,8 @@ from app.web.quote_links import customer_link
 from tests.strict_client import StrictClient
 from tests.web.quote_form import ENGLISH, GERMAN, office, send, stored
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., StrictClient]
 
 

@@ -20,6 +20,8 @@ from tests.readings.line_table import LINE_TABLE
 from tests.strict_client import StrictClient
 from tests.web.log_pages import KNOWN, LLAMA, paste, rendered, words
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_line_of_every_release_has_a_sentence(
@@ -114,7 +116,6 @@ def test_a_known_server_is_summed_up(client: StrictClient) -> None:
     assert "read from the start log of this server" in words(workbench.text)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("row", FAILURES, ids=[f"{n}-{row.kind}" for n, row in enumerate(FAILURES)])
 def test_failed_starts_are_explained(client: StrictClient, row: Row) -> None:
     """Each failure is the headline of its page, with the line where it stands."""
@@ -155,7 +156,6 @@ def test_long_logs_are_cut_and_long_lines_too() -> None:
     assert log.rows[1].cut == len(lines[70_000]) - MAX_LENGTH
 
 
-@pytest.mark.slow
 def test_five_megabytes_are_answered(client: StrictClient) -> None:
     """A log of almost 5 MB comes back as a page of a size a browser can show."""
     statistics = (

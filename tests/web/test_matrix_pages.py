@@ -7,6 +7,8 @@ import pytest
 
 from tests.strict_client import StrictClient
 
+pytestmark = pytest.mark.slow
+
 LLAMA = "model=llama-3.3-70b&checkpoint=nvidia/Llama-3.3-70B-Instruct-FP8&max_model_len=8192"
 
 
@@ -115,7 +117,6 @@ def test_a_cell_leads_to_its_own_result(client: StrictClient) -> None:
         assert f"{figure} requests of 8,192 tokens fit at the same time" in page
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("query", ["show=x&sort=%00&cards=3&sold=maybe&precision=fp1", "server=x"])
 def test_options_nobody_offers_are_left_out(client: StrictClient, query: str) -> None:
     """A mistyped option is no error."""
@@ -130,7 +131,6 @@ def test_a_wrong_model_is_named(client: StrictClient) -> None:
     assert "Error:" in response.text
 
 
-@pytest.mark.slow
 def test_all_models_on_one_server(client: StrictClient) -> None:
     """Every model of the catalogue is a line; the smallest server holds fewer of them."""
     large = rows(client.get("/en/matrix/server?server=8x-h200-nvl&fitting=true").text)

@@ -32,6 +32,8 @@ from tests.web.quote_form import (
     token_of,
 )
 
+pytestmark = pytest.mark.slow
+
 START = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 EVERYTHING = {
     "email": "ann@example.com", "name": "Ann O'Neil <b>", "company": 'Müller & "Söhne"',
@@ -264,7 +266,6 @@ def test_the_hidden_field_is_hidden_from_everybody(client: StrictClient) -> None
     assert 'autocomplete="off"' in field[0]
 
 
-@pytest.mark.slow
 def test_too_many_from_one_network_wait(make_client: Make, tmp_path: Path) -> None:
     """The third of two: 429, when to come back, everything kept; mistakes do not count."""
     desk = make_client(data_dir=tmp_path, quote_min_seconds=0, quote_rate="2/hour")
@@ -293,7 +294,6 @@ def test_a_counter_that_fails_lets_people_through(
     assert (len(stored(desk)), counted(desk, "limiter_failed")) == (1, 1)
 
 
-@pytest.mark.slow
 def test_a_database_that_is_down_is_said_to_be_down(
     make_client: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -323,7 +323,6 @@ def test_a_form_on_another_site_reaches_nothing(desk: StrictClient) -> None:
     assert stored(desk) == ()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["email", "message", "start_log", "form_token", "homepage", "x"])
 def test_a_field_of_ten_megabytes_is_refused(desk: StrictClient, name: str) -> None:
     """Far more than anybody types is refused by its size, in any field."""
@@ -358,7 +357,6 @@ def test_no_body_makes_the_page_fail(desk: StrictClient, body: bytes, kind: str)
     assert stored(desk) == ()
 
 
-@pytest.mark.slow
 @hypothesis_settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25
 )  # each example is several pages
