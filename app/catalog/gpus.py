@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from app.catalog.facts import Fact, Slug, StrictModel, Text
-from app.catalog.problems import Problem, file_label, read_file
+from app.catalog.problems import Problem, file_label, misnamed, read_file
 from app.core.gpu_spec import GpuSpec
 from app.core.units import GIB
 
@@ -156,11 +156,7 @@ def _contradictions(path: Path, facts: GpuFile, logged: Mapping[str, str]) -> li
     def problem(field: str, message: str) -> Problem:
         return Problem(file_label(path), facts.slug, field, message)
 
-    found: list[Problem] = []
-    if path.stem != facts.slug:
-        found.append(
-            problem("slug", f"is {facts.slug!r}, but the file is {path.name}. Make them agree.")
-        )
+    found = misnamed(path, facts.slug)
     found.extend(
         problem("unknown", f"lists `{fact}`, which has a value. Remove one of the two.")
         for fact in facts.unknown

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from app.catalog.facts import Fact, Slug, StrictModel
 from app.catalog.gpus import CatalogueGpu
-from app.catalog.problems import Problem, file_label, read_file
+from app.catalog.problems import Problem, file_label, misnamed, read_file
 
 MIB_PER_GIB = 1024
 
@@ -91,11 +91,7 @@ def _contradictions(path: Path, row: MigFile, gpus: Mapping[str, CatalogueGpu]) 
     def problem(field: str, message: str) -> Problem:
         return Problem(file_label(path), row.gpu, field, message)
 
-    found: list[Problem] = []
-    if path.stem != row.gpu:
-        found.append(
-            problem("gpu", f"is {row.gpu!r}, but the file is {path.name}. Make them agree.")
-        )
+    found = misnamed(path, row.gpu, "gpu")
     card = gpus.get(row.gpu)
     if card is None:
         return [*found, problem("gpu", f"is {row.gpu!r}, and there is no gpus/{row.gpu}.toml.")]

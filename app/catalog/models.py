@@ -19,7 +19,7 @@ from app.catalog.checkpoints import (
 )
 from app.catalog.facts import Slug, StrictModel, Text
 from app.catalog.hf_config import read_config
-from app.catalog.problems import Location, Problem, file_label, read_file
+from app.catalog.problems import Location, Problem, file_label, misnamed, read_file
 from app.catalog.runs import RunsError, expand_runs
 from app.core.model_spec import ModelSpec
 from app.core.storage_schemes import STORAGE_SCHEMES, UNQUANTIZED
@@ -188,10 +188,7 @@ def _row_name(document: dict[str, Any], location: Location) -> str:
 def _contradictions(path: Path, row: ModelFile, owners: Mapping[str, str]) -> list[Problem]:
     """What a schema cannot see: file name, repeated repositories, schemes nobody knows."""
     file = file_label(path)
-    found: list[Problem] = []
-    if path.stem != row.slug:
-        message = f"is {row.slug!r}, but the file is {path.name}. Make them agree."
-        found.append(Problem(file, row.slug, "slug", message))
+    found = misnamed(path, row.slug)
     if row.hf_id not in {each.hf_id for each in row.checkpoints}:
         message = f"is {row.hf_id!r}, which is none of the checkpoints. Add it to them."
         found.append(Problem(file, row.slug, "hf_id", message))

@@ -50,6 +50,14 @@ class Problem:
         return f"{self.file}: {self.row}, field `{self.field}`: {self.message}"
 
 
+def misnamed(path: Path, slug: str, field: str = "slug") -> list[Problem]:
+    """Say so where a file does not have the name of what it describes."""
+    if path.stem == slug:
+        return []
+    message = f"is {slug!r}, but the file is {path.name}. Make them agree."
+    return [Problem(file_label(path), slug, field, message)]
+
+
 class CatalogueError(ValueError):
     """The catalogue cannot be used as it is. `problems` lists all that was found, by file."""
 

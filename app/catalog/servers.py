@@ -11,7 +11,7 @@ from pydantic import Field
 
 from app.catalog.facts import Fact, Slug, StrictModel, Text
 from app.catalog.gpus import CatalogueGpu
-from app.catalog.problems import Problem, file_label, read_file
+from app.catalog.problems import Problem, file_label, misnamed, read_file
 
 InterconnectKind = Literal["none", "pcie", "nvlink_bridge", "nvlink_switch"]
 
@@ -82,11 +82,7 @@ def _contradictions(path: Path, row: ServerFile, gpus: Mapping[str, CatalogueGpu
     def problem(field: str, message: str) -> Problem:
         return Problem(file_label(path), row.slug, field, message)
 
-    found: list[Problem] = []
-    if path.stem != row.slug:
-        found.append(
-            problem("slug", f"is {row.slug!r}, but the file is {path.name}. Make them agree.")
-        )
+    found = misnamed(path, row.slug)
     if row.gpu not in gpus:
         found.append(problem("gpu", f"is {row.gpu!r}, and there is no gpus/{row.gpu}.toml."))
     if row.interconnect.cards_per_group > row.cards:

@@ -53,7 +53,7 @@ async def compare(request: Request) -> Response:
         request,
         "compare/compare.html",
         c=found,
-        together=found and _together(base, found.sides, chosen),
+        together=found and await run_in_threadpool(_together, base, found.sides, chosen),
         case=base,
         forms=forms,
         fields=[*written, *[""] * (MOST - len(written))],
